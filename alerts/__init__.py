@@ -1,0 +1,1 @@
+"""The voice: paging, incidents, postmortem documents."""

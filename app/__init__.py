@@ -1,0 +1,1 @@
+"""The switch: settings, command line, the service put together."""

@@ -1,0 +1,1 @@
+"""The ear: OTLP in, spans recognised as hops, stitched per request."""

@@ -1,0 +1,65 @@
+"""Spans as columns: what the decoder hands to everything behind it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U32 = NDArray[np.uint32]
+U64 = NDArray[np.uint64]
+F64 = NDArray[np.float64]
+
+
+@dataclass
+class SpanBatch:
+    """`n` spans of one or more bodies, in order of arrival.
+
+    `name`, `scope`, `*_key`, `event_name`, `wanted_code` and `tenant` hold codes of the
+    shared `Dictionary` (0: it was full), `resource` codes of `Resources`. Ids are the wire
+    bytes read as little-endian words, so `trace.tobytes()` is the wire form again.
+    Offsets `*_offset[i] : *_offset[i + 1]` bound the entries of span `i`.
+    """
+
+    trace: U64  # (n, 2)
+    span: U64
+    parent: U64  # 0: none
+    start_ns: I64
+    end_ns: I64
+    kind: I8
+    status: I8
+    flags: U32
+    name: I32
+    scope: I32
+    resource: I32
+    digest: U64  # of the content after blanking; the same in every process and encoding
+    weight: F64  # 1 / sampling probability, from tracestate `ot=th:` or SampleRate; 1 unless told
+
+    # Attributes the rules ask for (`wanted`): position in the list of wanted keys, and the
+    # value as number (nan: none), as dictionary code (-1: none) or as hash of an id (0: none).
+    wanted_offset: I32
+    wanted_key: I32
+    wanted_num: F64
+    wanted_code: I32
+    wanted_id: U64
+
+    # Every attribute, wanted or not, for the trace view.
+    num_offset: I32
+    num_key: I32
+    num_value: F64
+    str_offset: I32
+    str_key: I32
+    str_bytes_offset: I64  # (entries + 1) into str_bytes
+    str_bytes: NDArray[np.uint8]  # UTF-8; arrays and kvlists as JSON text
+
+    event_offset: I32
+    event_name: I32
+    event_ns: I64
+
+    received_ns: I64
+    tenant: I32
+
+    def __len__(self) -> int:
+        return len(self.span)

@@ -1,0 +1,1 @@
+"""The face: Grafana dashboards and the built-in web pages."""

@@ -1,0 +1,1 @@
+"""The brain: clocks, histograms, breakdowns, and the store they rest on."""

@@ -1,0 +1,86 @@
+"""Every name of a metric, label, hop, clock and column, in one place.
+
+A hop is a place where a request spends time. `HOPS` is in order of depth: where
+several hops are active at one instant, the deepest owns it. A name with `>` is an
+edge between two hops; in column names `>` is written `_to_`.
+"""
+
+from typing import Final
+
+HOPS: Final = (
+    "client",
+    "client>gateway",
+    "gateway",
+    "guardrail",
+    "gateway>router",
+    "router",
+    "router>engine",
+    "gateway>engine",
+    "client>engine",
+    "retrieval",
+    "tokenizer",
+    "engine",
+    "queue",
+    "prefill",
+    "decode",
+    "kv_transfer",
+    "kv_load",
+    "model_load",
+    "lora_load",
+    "detokenizer",
+    "retry",
+)
+UNATTRIBUTED: Final = "unattributed"
+HOP_INDEX: Final = {name: i for i, name in enumerate(HOPS)}
+
+VANTAGES: Final = ("client", "gateway", "engine")
+QUANTILES: Final = (0.5, 0.95, 0.99, 0.999)
+
+COMPLETENESS: Final = ("complete", "partial", "rootless", "conflict")
+OUTCOMES: Final = ("unknown", "ok", "error", "cancelled")
+
+DIMENSIONS: Final = (
+    "service",
+    "model",
+    "pool",
+    "request_type",
+    "prompt_class",
+    "priority",
+    "tenant",
+    "client",
+    "route",
+    "replica",
+    "node",
+    "gpu",
+    "zone",
+    "lora",
+)
+UNKNOWN: Final = "unknown"
+OVERFLOW: Final = "other"
+
+FATES: Final = (
+    "stored",
+    "folded",
+    "duplicate",
+    "sampled_out",
+    "quarantined",
+    "rejected",
+    "dropped",
+    "open",
+)
+
+
+def column_of(hop: str) -> str:
+    """The hop's part of a column name: `gateway>engine` becomes `gateway_to_engine`."""
+    return hop.replace(">", "_to_")
+
+
+TTFT_HOP_COLUMNS: Final = tuple(f"ttft_{column_of(h)}_s" for h in (*HOPS, UNATTRIBUTED))
+DECODE_HOP_COLUMNS: Final = tuple(f"decode_{column_of(h)}_s" for h in (*HOPS, UNATTRIBUTED))
+CLOCK_COLUMNS: Final = (
+    *(f"ttft_{v}_s" for v in VANTAGES),
+    *(f"tpot_{v}_s" for v in VANTAGES),
+    *(f"e2e_{v}_s" for v in VANTAGES),
+    "itl_max_s",
+    "queue_s",
+)

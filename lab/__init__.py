@@ -1,0 +1,1 @@
+"""The wind tunnel: a simulated fleet whose faults are known."""

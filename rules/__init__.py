@@ -1,0 +1,1 @@
+"""The law: an SLO becomes Prometheus recording and alerting rules."""
