@@ -1,0 +1,56 @@
+# make run        the service with a real capture in it
+# make test       everything a change must pass, at most 20 minutes on 2 cores
+# make test-long  the soak, fuzz and kill runs that take longer
+# make bench      figures, each beside a baseline measured in the same run
+# make lint       style and types only
+# make format     rewrite the files in the project's style
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMPS := .make
+PYTEST := $(BIN)/python -m pytest -q
+
+.PHONY: run test test-long bench lint format clean
+.DELETE_ON_ERROR:
+
+run: $(STAMPS)/installed
+	@exec $(BIN)/tailburn demo --store var/demo
+
+test: lint $(STAMPS)/programs/done
+	@$(PYTEST) -m "not long"
+
+test-long: $(STAMPS)/dev $(STAMPS)/programs/done
+	@$(PYTEST) -m long --timeout 3600
+
+bench: $(STAMPS)/dev
+	@$(BIN)/python -m bench
+
+lint: $(STAMPS)/dev
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo 'run: make format'; exit 1; }
+	@$(BIN)/mypy --no-error-summary
+
+format: $(STAMPS)/dev
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+
+clean:
+	rm -rf .venv $(STAMPS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(STAMPS)/venv: constraints.txt
+	@.ci/make-venv $(PYTHON) .venv
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/installed: $(STAMPS)/venv pyproject.toml
+	@echo 'installing tailburn into .venv'
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/installed
+	@echo 'installing the tools of the tests into .venv'
+	@$(BIN)/pip install --quiet --constraint constraints.txt --group dev
+	@touch $@
+
+$(STAMPS)/programs/done: .ci/install-programs
+	@.ci/install-programs $(STAMPS)/programs
+	@touch $@

@@ -1,0 +1,48 @@
+"""What every test may ask for: programs outside Python, and the recorded captures."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / ".make" / "programs" / "usr" / "bin"
+
+
+def find_program(name: str) -> str | None:
+    """The path of a program, also of one that `make test` unpacked without installing it."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(PROGRAMS)])
+    return shutil.which(name, path=path)
+
+
+def _need(name: str) -> str:
+    found = find_program(name)
+    if found is not None:
+        return found
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"the program {name} is missing, and CI must run every test", pytrace=False)
+    pytest.skip(f"the program {name} is missing")
+
+
+@pytest.fixture(scope="session")
+def need_program() -> Callable[[str], str]:
+    """Call it with a program's name: its path, or a skip (under CI=true: a failure)."""
+    return _need
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.program("node")` needs what `need_program("node")` needs."""
+    for marker in item.iter_markers("program"):
+        for name in marker.args:
+            _need(name)
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder of captures and data that is too large for the repository."""
+    folder = Path(os.environ.get("TAILBURN_SHARED", ROOT.parent / "shared"))
+    if not (folder / "captures").is_dir():
+        pytest.skip(f"no captures in {folder}; set TAILBURN_SHARED")
+    return folder
