@@ -32,7 +32,16 @@ class House:
     def tracked(self, *patterns: str) -> list[Path]:
         """Files in the repository or about to be (not ignored), matching git path patterns."""
         listing = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+            [
+                "git",
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+                "--",
+                *patterns,
+            ],
             cwd=self.root,
             capture_output=True,
             check=True,

@@ -22,7 +22,5 @@ def test_the_wheel_built_from_the_sdist_holds_every_file(house: House, tmp_path:
     )
     (wheel,) = tmp_path.glob("*.whl")
     names = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith("tailburn/")}
-    wanted = {
-        f"tailburn/{path.relative_to(house.root)}" for path in house.tracked(*house.folders)
-    }
+    wanted = {f"tailburn/{path.relative_to(house.root)}" for path in house.tracked(*house.folders)}
     assert names == wanted

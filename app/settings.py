@@ -1,0 +1,192 @@
+"""Every setting of the service, in one table: name, type, default, help.
+
+A name ends in its unit (`_s`, `_h`, `_bytes`). Values come from a file, the environment
+(`TAILBURN_<NAME>`) and flags (`--<name>`), see `settings_sources`.
+"""
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+from annotated_types import Ge, Gt, Le
+
+Port = Annotated[int, Ge(0), Le(65535)]
+Count = Annotated[int, Ge(1)]
+Bytes = Annotated[int, Ge(1)]
+Seconds = Annotated[float, Gt(0)]
+Hours = Annotated[float, Gt(0)]
+
+
+class Topic(StrEnum):
+    """What a setting is about: the headings of the help and the docs."""
+
+    DOORS = "Doors"
+    ACCESS = "Access"
+    STORE = "Store"
+    RECOGNITION = "Recognition"
+    REQUESTS = "Requests"
+    LIMITS = "Limits"
+    ITSELF = "The service itself"
+
+
+def _setting(topic: Topic, default: Any, text: str) -> Any:
+    return field(default=default, metadata={"topic": topic, "help": text})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a service is started with."""
+
+    host: str = _setting(Topic.DOORS, "127.0.0.1", "Address to listen on, for all three ports.")
+    http_port: Port = _setting(Topic.DOORS, 4318, "OTLP over HTTP. 0 takes a free port.")
+    grpc_port: Port = _setting(Topic.DOORS, 4317, "OTLP over gRPC. 0 takes a free port.")
+    web_port: Port = _setting(
+        Topic.DOORS, 9464, "Metrics, health and the API. 0 takes a free port."
+    )
+
+    tls_cert: Path | None = _setting(
+        Topic.ACCESS, None, "PEM file with the certificate chain; needs tls_key."
+    )
+    tls_key: Path | None = _setting(
+        Topic.ACCESS, None, "PEM file with the certificate's private key."
+    )
+    tls_client_ca: Path | None = _setting(
+        Topic.ACCESS, None, "PEM file with the authorities a client's certificate must come from."
+    )
+    insecure_transport: bool = _setting(
+        Topic.ACCESS, False, "Listen off loopback without TLS: tokens travel in the clear."
+    )
+
+    store: Path = _setting(Topic.STORE, Path("var/tailburn"), "Folder of the store.")
+    requests_kept_h: Hours = _setting(Topic.STORE, 2160.0, "How long requests are kept.")
+    spans_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long spans are kept.")
+    rollups_kept_h: Hours = _setting(Topic.STORE, 9600.0, "How long minute rollups are kept.")
+    signals_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long engines' metrics are kept.")
+    spans_full_h: Hours = _setting(
+        Topic.STORE,
+        6.0,
+        "How long every span is kept; later only those of slow, failed and sampled requests are.",
+    )
+    query_memory_bytes: Bytes = _setting(
+        Topic.STORE, 1 << 30, "Memory that queries over the store may take."
+    )
+
+    hops_files: tuple[Path, ...] = _setting(
+        Topic.RECOGNITION, (), "Your own rules for hops, before the shipped ones."
+    )
+    dimension_files: tuple[Path, ...] = _setting(
+        Topic.RECOGNITION, (), "Your own rules for pool, request_type, priority and the like."
+    )
+
+    idle_close_s: Seconds = _setting(
+        Topic.REQUESTS,
+        5.0,
+        "A request closes this long after its last span, once its entry span has ended.",
+    )
+    hard_close_s: Seconds = _setting(
+        Topic.REQUESTS, 3600.0, "A request closes this long after its first span, come what may."
+    )
+    tpot_min_tokens: Annotated[int, Ge(2)] = _setting(
+        Topic.REQUESTS, 16, "Percentiles of TPOT leave out requests with fewer output tokens."
+    )
+
+    in_flight_bytes: Bytes = _setting(
+        Topic.LIMITS,
+        256 << 20,
+        "Bodies taken in and not yet durable; above it senders are asked to wait.",
+    )
+    open_spans_per_trace: Count = _setting(
+        Topic.LIMITS, 200_000, "Spans held for one open trace; more are dropped and counted."
+    )
+    open_spans_per_tenant: Count = _setting(
+        Topic.LIMITS, 4_000_000, "Spans held for one tenant's open traces."
+    )
+    open_spans: Count = _setting(Topic.LIMITS, 8_000_000, "Spans held for all open traces.")
+
+    clock: Literal["wall", "telemetry"] = _setting(
+        Topic.ITSELF,
+        "wall",
+        "Whose time is the receive time: this machine's, or the sender's "
+        "header (for the lab only).",
+    )
+    trace_endpoint: str | None = _setting(
+        Topic.ITSELF, None, "OTLP/HTTP address that gets the service's own traces."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = _setting(
+        Topic.ITSELF, "info", "Lowest level written to standard error."
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting, as help, docs and error messages need it."""
+
+    name: str
+    type: Any  # with its bounds: an Annotated
+    default: Any
+    topic: Topic
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "TAILBURN_" + self.name.upper()
+
+    @property
+    def is_switch(self) -> bool:
+        return self.type is bool
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.default, tuple)
+
+    @property
+    def shown_default(self) -> str:
+        """The default as a user would write it; empty for none."""
+        if self.default is None or self.default == ():
+            return ""
+        return str(self.default).lower() if self.is_switch else str(self.default)
+
+    @property
+    def metavar(self) -> str:
+        """The value's unit or kind, in the help."""
+        units = {"_s": "SECONDS", "_h": "HOURS", "_bytes": "BYTES", "_port": "PORT"}
+        by_unit = (unit for suffix, unit in units.items() if self.name.endswith(suffix))
+        if choices := _choices(self.type):
+            return "|".join(choices)
+        return next(by_unit, "NUMBER" if isinstance(self.default, int) else "TEXT")
+
+    @property
+    def wanted(self) -> str:
+        """What a value must be, in words."""
+        if self.is_switch:
+            return "true or false"
+        if choices := _choices(self.type):
+            return "one of " + ", ".join(choices)
+        if isinstance(self.default, int | float):
+            return _wanted_number(self.type, self.default)
+        return "paths, separated by commas" if self.is_list else "text"
+
+
+def _choices(type_: Any) -> tuple[str, ...]:
+    return type_.__args__ if getattr(type_, "__origin__", None) is Literal else ()
+
+
+def _wanted_number(type_: Any, default: float) -> str:
+    kind = "a whole number" if isinstance(default, int) else "a number"
+    bounds = type_.__metadata__
+    low = next((f" from {b.ge}" for b in bounds if isinstance(b, Ge)), "")
+    above = next((f" above {b.gt}" for b in bounds if isinstance(b, Gt)), "")
+    high = next((f" to {b.le}" for b in bounds if isinstance(b, Le)), "")
+    return kind + (low + high if high else low + " on" if low else above)
+
+
+_TYPES = get_type_hints(Settings, include_extras=True)
+TABLE: tuple[Row, ...] = tuple(
+    Row(f.name, _TYPES[f.name], f.default, f.metadata["topic"], f.metadata["help"])
+    for f in fields(Settings)
+)
