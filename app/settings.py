@@ -141,6 +141,10 @@ class Row:
         return self.type is bool
 
     @property
+    def is_path(self) -> bool:
+        return "Path" in str(self.type)
+
+    @property
     def is_list(self) -> bool:
         return isinstance(self.default, tuple)
 
@@ -158,7 +162,8 @@ class Row:
         by_unit = (unit for suffix, unit in units.items() if self.name.endswith(suffix))
         if choices := _choices(self.type):
             return "|".join(choices)
-        return next(by_unit, "NUMBER" if isinstance(self.default, int) else "TEXT")
+        kind = "NUMBER" if isinstance(self.default, int) else "PATH" if self.is_path else "TEXT"
+        return next(by_unit, kind)
 
     @property
     def wanted(self) -> str:

@@ -1,0 +1,148 @@
+"""The command line. Each command imports what it needs when it runs: `--help` is quick."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailburn.app.options import (
+    AsJson,
+    Config,
+    Model,
+    Since,
+    StoreFolder,
+    Until,
+    Where,
+    with_settings,
+)
+
+cli = typer.Typer(
+    name="tailburn",
+    help="Tail latency and SLO burn-rate alerting for LLM inference serving.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@cli.command()
+@with_settings
+def serve(config: Config = None, **flags: object) -> None:
+    """Take telemetry in and serve metrics, health and the API, until SIGTERM."""
+    from tailburn.app.serve import serve_until_told
+    from tailburn.app.settings_sources import load_settings
+
+    serve_until_told(load_settings(flags, config))
+
+
+@cli.command()
+def replay(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Folders of recorded bodies; OTLP files: JSON, JSON lines, protobuf, .gz, .zst.",
+        ),
+    ],
+    store: StoreFolder = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="URL", help="Send to this OTLP/HTTP address, times shifted."),
+    ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", metavar="X", help="Keep the recorded pace, X times as fast."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="TAILBURN_TOKEN", help="Token to send with --to."),
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Take recorded telemetry in, at the receive times it was recorded with."""
+    from tailburn.app.errors import UserError
+    from tailburn.app.replay import replay_into, replay_to
+    from tailburn.app.settings_sources import load_settings
+
+    if to is not None and store is not None:
+        raise UserError("replay takes --store or --to, not both")
+    if to is not None:
+        replay_to(paths, to, speed, token)
+    else:
+        replay_into(paths, load_settings({"store": store}, config), speed)
+
+
+@cli.command()
+def demo(store: StoreFolder = None, config: Config = None) -> None:
+    """Serve, send in a shipped capture of real telemetry, show what it says, go on serving."""
+    from tailburn.app.demo import serve_demo
+    from tailburn.app.settings_sources import load_settings
+
+    serve_demo(load_settings({"store": store}, config))
+
+
+@cli.command()
+def tails(
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="COLUMNS", help="Group by these, such as model,replica."),
+    ] = "",
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = None,
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """Quantiles of every clock, with their error."""
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, since, until, model, where, json).tails(by)
+
+
+@cli.command()
+def requests(
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = None,
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """One row per request, oldest first."""
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, since, until, model, where, json).requests()
+
+
+@cli.command()
+def trace(
+    trace_id: Annotated[str, typer.Argument(metavar="ID", help="Trace id or request id, in hex.")],
+    store: StoreFolder = None,
+    config: Config = None,
+    json: AsJson = False,
+) -> None:
+    """A trace as a waterfall of hops, with each request's breakdown below."""
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, None, None, None, None, json).trace(trace_id)
+
+
+@cli.command()
+def balance(store: StoreFolder = None, config: Config = None, json: AsJson = False) -> None:
+    """Every span received, and what became of it, per resource."""
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, None, None, None, None, json).balance()
+
+
+@cli.command()
+@with_settings
+def doctor(config: Config = None, json: AsJson = False, **flags: object) -> None:
+    """Look at ports, disk, clock, permissions and what arrives; say what to do."""
+    from tailburn.app.doctor import examine
+    from tailburn.app.settings_sources import load_settings
+
+    examine(load_settings(flags, config), json)

@@ -1,0 +1,1 @@
+"""Rows drawn in a terminal."""
