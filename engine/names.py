@@ -75,8 +75,22 @@ def column_of(hop: str) -> str:
     return hop.replace(">", "_to_")
 
 
-TTFT_HOP_COLUMNS: Final = tuple(f"ttft_{column_of(h)}_s" for h in (*HOPS, UNATTRIBUTED))
-DECODE_HOP_COLUMNS: Final = tuple(f"decode_{column_of(h)}_s" for h in (*HOPS, UNATTRIBUTED))
+def ttft_hop_column(hop: str) -> str:
+    """The column of a hop's own time before the first token.
+
+    `ttft_gateway_s` is the gateway's clock, so the gateway's own share is `ttft_gateway_self_s`;
+    the same for every vantage.
+    """
+    return f"ttft_{column_of(hop)}_self_s" if hop in VANTAGES else f"ttft_{column_of(hop)}_s"
+
+
+def decode_hop_column(hop: str) -> str:
+    """The column of a hop's own time from the first token to the last."""
+    return f"decode_{column_of(hop)}_s"
+
+
+TTFT_HOP_COLUMNS: Final = tuple(ttft_hop_column(h) for h in (*HOPS, UNATTRIBUTED))
+DECODE_HOP_COLUMNS: Final = tuple(decode_hop_column(h) for h in (*HOPS, UNATTRIBUTED))
 CLOCK_COLUMNS: Final = (
     *(f"ttft_{v}_s" for v in VANTAGES),
     *(f"tpot_{v}_s" for v in VANTAGES),
