@@ -1,0 +1,130 @@
+"""Segments read whole or by trace, with every page's checksum verified."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tailburn.engine.store.api import U64, UnreadableFile
+from tailburn.engine.store.rows import fit, words_of_binary, words_of_hex
+
+
+def read_groups(path: Path) -> Iterator[pa.Table]:
+    """A segment in pieces of bounded size; raises `UnreadableFile`."""
+    with _Opened(path) as segment:
+        for group in range(max(segment.groups, 1)):
+            yield segment.read(group)
+
+
+def damage(path: Path, schema: pa.Schema) -> str | None:
+    """Why a segment can't be trusted; None where every page reads back as it was written."""
+    try:
+        for rows in read_groups(path):
+            fit(rows, schema)
+            unknown = set(rows.column_names) - set(schema.names)
+            if unknown:
+                return f"unknown column {min(unknown)!r}"
+    except UnreadableFile as error:
+        return str(error)
+    return None
+
+
+def row_count(path: Path) -> int:
+    """Rows by the footer alone; raises `UnreadableFile`."""
+    with _Opened(path) as segment:
+        return segment.rows
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a segment; raises `UnreadableFile`."""
+    with _Opened(path) as segment:
+        return segment.read_all(columns)
+
+
+def read_traces(path: Path, words: U64) -> pa.Table | None:
+    """Rows whose trace id begins with one of `words` (sorted); None when there are none.
+
+    Raises `UnreadableFile`.
+    """
+    ordered = np.sort(words.byteswap())  # as the ids' bytes compare
+    found = []
+    with _Opened(path) as segment:
+        for group in range(segment.groups):
+            if not segment.may_hold(group, ordered):
+                continue
+            mask = member(trace_words(segment.read(group, ["trace_id"]).column(0)), words)
+            if mask.any():
+                found.append(segment.read(group).filter(pa.array(mask)))
+    return pa.concat_tables(found) if found else None
+
+
+def trace_words(ids: pa.ChunkedArray) -> U64:
+    """First word of each trace id, stored as bytes or as hex digits."""
+    if pa.types.is_fixed_size_binary(ids.type):
+        return words_of_binary(ids)
+    return words_of_hex(ids)
+
+
+class _Opened:
+    """A Parquet file whose every error is an `UnreadableFile`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> "_Opened":
+        try:
+            self._file = pq.ParquetFile(self._path, page_checksum_verification=True)
+            self.groups: int = self._file.metadata.num_row_groups
+            self.rows: int = self._file.metadata.num_rows
+        except _READ_ERRORS as error:
+            raise UnreadableFile(str(error), self._path) from error
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._file.close()
+
+    def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
+        if self.groups == 0:
+            return self.read_all(columns)
+        try:
+            return self._file.read_row_group(group, columns=columns, use_threads=False)
+        except _READ_ERRORS as error:
+            raise UnreadableFile(str(error), self._path) from error
+
+    def read_all(self, columns: Sequence[str] | None) -> pa.Table:
+        try:
+            return self._file.read(columns=columns, use_threads=False)
+        except _READ_ERRORS as error:
+            raise UnreadableFile(str(error), self._path) from error
+
+    def may_hold(self, group: int, ordered: U64) -> bool:
+        """False where the group's statistics rule every word out."""
+        statistics = self._file.metadata.row_group(group).column(self._trace_leaf()).statistics
+        if statistics is None or not statistics.has_min_max:
+            return True
+        low, high = _big_endian(statistics.min), _big_endian(statistics.max)
+        at = int(np.searchsorted(ordered, np.uint64(low)))
+        return at < len(ordered) and int(ordered[at]) <= high
+
+    def _trace_leaf(self) -> int:
+        """Position of the trace id among the leaves, by which statistics are kept."""
+        return self._file.metadata.schema.names.index("trace_id")
+
+
+def _big_endian(trace_id: bytes | str) -> int:
+    raw = bytes.fromhex(trace_id) if isinstance(trace_id, str) else trace_id
+    return int.from_bytes(raw[:8], "big")
+
+
+def member(values: U64, words: U64) -> NDArray[np.bool_]:
+    """Which of `values` are among `words` (sorted)."""
+    if len(words) == 0:
+        return np.zeros(len(values), bool)
+    at = np.minimum(np.searchsorted(words, values), len(words) - 1)
+    return words[at] == values
+
+
+_READ_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, IndexError)
