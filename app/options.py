@@ -18,7 +18,7 @@ StoreFolder = Annotated[
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="File of settings. [default: tailburn.toml, if there]"
+        "--config", metavar="FILE", help="File of settings. Default: tailburn.toml, if there."
     ),
 ]
 Since = Annotated[
@@ -27,7 +27,7 @@ Since = Annotated[
         "--since",
         metavar="TIME",
         help="From here on, by receive time: 15m, 1h, 7d ago, or 2026-12-01T17:14:00Z. "
-        "[default: all]",
+        "Default: all.",
     ),
 ]
 Until = Annotated[
@@ -64,7 +64,7 @@ def _parameter(row: Row) -> inspect.Parameter:
     option = typer.Option(
         f"{row.flag}/--no-{row.flag[2:]}" if row.is_switch else row.flag,
         metavar=None if row.is_switch else row.metavar,
-        help=row.help + (f" [default: {row.shown_default}]" if row.shown_default else ""),
+        help=row.help + (f" Default: {row.shown_default}." if row.shown_default else ""),
         rich_help_panel=row.topic,
     )
     kind: Any = bool | None if row.is_switch else list[str] | None if row.is_list else str | None
