@@ -1,0 +1,62 @@
+"""The gate in front of the web port, for everything an ASGI application serves."""
+
+import json
+from typing import Final
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from tailburn.collector.doors.access import Gate, Refusal, Scope
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})  # probes carry no token; they tell nothing
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Guard:
+    """ASGI middleware: reading needs scope `read`, everything else `respond`.
+
+    The tenant is left in `request.state.tenant`; as a middleware it can't be forgotten on a
+    route. Refusals are 401 or 403 with `{"detail": …}`, as FastAPI's own errors are.
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        reading = scope["type"] == "http" and scope["method"] in _READING
+        client = scope.get("client")
+        admitted = self._gate.admit(
+            client[0] if client else None,
+            scope["headers"],
+            Scope.READ if reading else Scope.RESPOND,
+        )
+        if isinstance(admitted, Refusal):
+            await _refuse(admitted, scope, receive, send)
+            return
+        scope.setdefault("state", {})["tenant"] = admitted
+        await self._app(scope, receive, send)
+
+
+def tenant_of(request: HTTPConnection) -> str:
+    """FastAPI dependency: the tenant whose data this request may see."""
+    tenant: str = request.state.tenant
+    return tenant
+
+
+async def _refuse(refusal: Refusal, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.reason[:120]})
+        return
+    body = json.dumps({"detail": refusal.reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if not refusal.known:
+        headers.append((b"www-authenticate", b'Bearer realm="tailburn"'))
+    status = 403 if refusal.known else 401
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
