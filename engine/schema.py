@@ -46,6 +46,7 @@ REQUESTS: Final = pa.schema(
         ("http_status", pa.int32()),
         *((c, pa.float64()) for c in TTFT_HOP_COLUMNS),
         *((c, pa.float64()) for c in DECODE_HOP_COLUMNS),
+        ("cross_zone", pa.bool_()),  # some edge crosses a zone
         ("clock_offset_s", pa.float64()),  # widest correction used
         ("clock_offset_half_width_s", pa.float64()),
         ("weight", pa.float64()),  # 1 / sampling probability

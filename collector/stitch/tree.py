@@ -46,6 +46,9 @@ JOIN_SLACK_NS = 2_000_000_000
 MOST_ANCHORS = 2048
 """Past this many anchors in one unit, spans are not matched pair by pair any more."""
 
+MOST_TWINS = 64
+"""Spans of one id that are told apart; the id of more is a sender's fault or an attack."""
+
 _UNSET, _ON_PATH = -9, -8
 
 W = NDArray[np.int64]
@@ -62,11 +65,16 @@ def mix(value: int, seed: int) -> int:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _same_span(wide: W, k: int, span: int, trace: int) -> bool:
+    return wide[k, SPAN] == span and wide[k, TRACE] == trace
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     """Fill `parent` with the row of each span's parent, NO_PARENT or PARENT_MISSING.
 
-    `slots` is scratch, at least twice `count` long. Returns whether a span id stands for
-    different contents.
+    `slots` is scratch, at least four times `count` long. Where several spans bear the parent's
+    id, the last to start before the child is meant. Returns whether any did.
     """
     size = 16
     while size < 2 * count:
@@ -75,13 +83,13 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     conflict = False
     for k in range(count):
         j = mix(wide[k, SPAN] ^ wide[k, TRACE], seed) & (size - 1)
+        twins = 0
         while slots[j] >= 0:
-            other = slots[j]
-            if wide[other, SPAN] == wide[k, SPAN] and wide[other, TRACE] == wide[k, TRACE]:
+            if _same_span(wide, slots[j], wide[k, SPAN], wide[k, TRACE]):
                 conflict = True
-                break
+                twins += 1
             j = (j + 1) & (size - 1)
-        if slots[j] < 0:
+        if twins < MOST_TWINS:
             slots[j] = k
     for k in range(count):
         wanted = wide[k, PARENT]
@@ -91,10 +99,11 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
         j = mix(wanted ^ wide[k, TRACE], seed) & (size - 1)
         while slots[j] >= 0:
             other = slots[j]
-            if wide[other, SPAN] == wanted and wide[other, TRACE] == wide[k, TRACE]:
-                if other != k:
+            if other != k and _same_span(wide, other, wanted, wide[k, TRACE]):
+                best = parent[k]
+                fits = wide[other, START] <= wide[k, START]
+                if best < 0 or (fits and wide[other, START] > wide[best, START]):
                     parent[k] = other
-                break
             j = (j + 1) & (size - 1)
     return conflict
 
@@ -215,9 +224,7 @@ def merge_broken(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _only_holder(
-    wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, a: int
-) -> int:
+def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, a: int) -> int:
     holder = NO_ANCHOR
     for b in range(count):
         if wide[b, START] > wide[a, START] + CONTAINMENT_SLACK_NS:
@@ -339,8 +346,16 @@ def _outer_of(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def requests_of(
-    wide: W, narrow: N, parent: W, count: int, stack: W, head: W, extent_ns: W, merged: W,
-    request: W, flags: W,
+    wide: W,
+    narrow: N,
+    parent: W,
+    count: int,
+    stack: W,
+    head: W,
+    extent_ns: W,
+    merged: W,
+    request: W,
+    flags: W,
 ) -> int:
     """Fill `request` with the anchor of the request each span belongs to (NO_ANCHOR: none)
     and `flags` at the anchors. Returns the number of anchors before merging."""

@@ -1,0 +1,264 @@
+"""Where each span of a request sits: its hop, its host's clock, its times made comparable."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tailburn.collector.hops.columns import EndIs
+from tailburn.collector.stitch.clocks import UNKNOWN_WIDTH_NS, observe, offset_of
+from tailburn.collector.stitch.layout import (
+    E2E,
+    END,
+    END_IS,
+    FIRST,
+    HOP,
+    HOST,
+    LAST,
+    OUTCOME,
+    RECEIVED,
+    ROLE,
+    SERVICE,
+    START,
+)
+from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, LOOSE, PART, SERVER
+from tailburn.engine.names import HOP_INDEX, HOPS
+
+CLIENT, GATEWAY, ROUTER = HOP_INDEX["client"], HOP_INDEX["gateway"], HOP_INDEX["router"]
+ENGINE = HOP_INDEX["engine"]
+NO_HOP = -1
+END_IS_END = int(EndIs.END)
+
+
+def _edges() -> NDArray[np.int64]:
+    """Index of the edge between two hops, by the caller's hop and the server's."""
+    table = np.full((len(HOPS), len(HOPS)), NO_HOP, np.int64)
+    for name in HOPS:
+        if ">" in name:
+            caller, server = name.split(">")
+            table[HOP_INDEX[caller], HOP_INDEX[server]] = HOP_INDEX[name]
+    table[CLIENT, ROUTER] = HOP_INDEX["client>gateway"]
+    table[GATEWAY, GATEWAY] = HOP_INDEX["gateway>router"]
+    table[ROUTER, ROUTER] = HOP_INDEX["gateway>router"]
+    return table
+
+
+EDGE_BETWEEN = _edges()
+
+W = NDArray[np.int64]
+N = NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _within(wide: W, outer: int, inner: int) -> bool:
+    return wide[outer, START] <= wide[inner, START] <= wide[outer, END]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _server_hop(wide: W, narrow: N, member: W, count: int, k: int) -> int:
+    """The hop of a server no rule could place: by what is outside and inside it."""
+    outside, inside, calls_out = False, False, False
+    for i in range(count):
+        m = member[i]
+        if m == k:
+            continue
+        same_service = narrow[m, SERVICE] == narrow[k, SERVICE]
+        if narrow[m, ROLE] == SERVER:
+            if same_service:
+                if narrow[m, HOP] >= 0:
+                    return narrow[m, HOP]
+            elif wide[m, START] >= wide[k, START] and _within(wide, k, m):
+                inside = True
+            elif wide[m, START] < wide[k, START]:
+                outside = True
+        elif narrow[m, ROLE] == EDGE and same_service and _within(wide, k, m):
+            calls_out = True
+    if inside or calls_out:
+        return ROUTER if outside else GATEWAY
+    return ENGINE if outside else GATEWAY
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _edge_hop(
+    wide: W, narrow: N, parent: W, member: W, count: int, hop: W, k: int, edges: W
+) -> int:
+    """The edge of an outgoing call: from the hop that makes it to the server that answers."""
+    caller, server = CLIENT, NO_HOP
+    for i in range(count):
+        m = member[i]
+        if narrow[m, ROLE] == SERVER and narrow[m, SERVICE] == narrow[k, SERVICE]:
+            caller = hop[m]
+            break
+    for i in range(count):
+        m = member[i]
+        if narrow[m, ROLE] != SERVER or hop[m] <= caller:
+            continue
+        if parent[m] == k:
+            server = hop[m]
+            break
+        if server == NO_HOP and _within(wide, k, m) and narrow[m, SERVICE] != narrow[k, SERVICE]:
+            server = hop[m]
+    if server == NO_HOP:
+        server = GATEWAY if caller == CLIENT else ENGINE
+    edge = edges[caller, server]
+    return edge if edge >= 0 else hop[k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def place_hops(wide: W, narrow: N, parent: W, member: W, count: int, edges: W, hop: W) -> None:
+    """Fill `hop` (by row) for the members; NO_HOP for spans that hold no place of their own."""
+    for i in range(count):
+        k = member[i]
+        role = narrow[k, ROLE]
+        hop[k] = NO_HOP
+        if role == CALL or role == PART:
+            hop[k] = narrow[k, HOP]
+        elif role == SERVER:
+            h = narrow[k, HOP]
+            hop[k] = h if h >= 0 else _server_hop(wide, narrow, member, count, k)
+    for i in range(count):
+        k = member[i]
+        if narrow[k, ROLE] == EDGE:
+            h = narrow[k, HOP]
+            hop[k] = h if h >= 0 else _edge_hop(wide, narrow, parent, member, count, hop, k, edges)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def clock_of(narrow: N, k: int) -> int:
+    """Which clock stamped the span: its host's, else one of its service's own."""
+    host = narrow[k, HOST]
+    return host if host != 0 else -np.int64(narrow[k, SERVICE])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def observe_clocks(
+    wide: W, narrow: N, parent: W, member: W, count: int, pool: tuple[W, W, W, W, W, W]
+) -> None:
+    """Let each call between two clocks bound their offset."""
+    for i in range(count):
+        k = member[i]
+        q = parent[k]
+        if narrow[k, ROLE] != SERVER or q < 0:
+            continue
+        if narrow[q, ROLE] != EDGE and narrow[q, ROLE] != CALL:
+            continue
+        caller, server = clock_of(narrow, q), clock_of(narrow, k)
+        if caller == server or caller == 0 or server == 0:
+            continue
+        high = wide[k, START] - wide[q, START]
+        low = wide[k, START] - wide[q, END]
+        whole = narrow[q, END_IS] == END_IS_END and narrow[k, END_IS] == END_IS_END
+        tight = wide[k, END] - wide[q, END]
+        if whole and tight <= high and narrow[q, OUTCOME] <= 1:
+            low = max(low, tight)
+        if low <= high:
+            observe(*pool, caller, server, low, high, wide[k, RECEIVED])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def shift_clocks(
+    wide: W,
+    narrow: N,
+    parent: W,
+    member: W,
+    count: int,
+    anchor: int,
+    pool: tuple[W, W, W, W, W, W],
+    clocks: W,
+    shift_ns: W,
+) -> tuple[int, int]:
+    """Fill `shift_ns` (by row): what to take off a span's times to read the anchor's clock.
+
+    `clocks` is scratch, (n, 3). Returns (largest shift, its chain's half width) in ns; the
+    half width is UNKNOWN_WIDTH_NS where a pair of clocks was never bounded.
+    """
+    clocks[0, 0] = clock_of(narrow, anchor)
+    clocks[0, 1] = 0
+    clocks[0, 2] = 0
+    known = 1
+    largest, width = 0, 0
+    for _ in range(4):
+        before = known
+        for i in range(count):
+            k = member[i]
+            q = parent[k]
+            if narrow[k, ROLE] != SERVER or q < 0 or known >= len(clocks):
+                continue
+            mine, callers = clock_of(narrow, k), clock_of(narrow, q)
+            if mine == 0 or _find_clock(clocks, known, mine) >= 0:
+                continue
+            c = _find_clock(clocks, known, callers)
+            if c < 0:
+                continue
+            offset, half = offset_of(*pool, callers, mine, wide[k, RECEIVED])
+            clocks[known, 0] = mine
+            clocks[known, 1] = clocks[c, 1] + offset
+            clocks[known, 2] = (
+                UNKNOWN_WIDTH_NS if half < 0 or clocks[c, 2] < 0 else clocks[c, 2] + half
+            )
+            if abs(clocks[known, 1]) > abs(largest):
+                largest = clocks[known, 1]
+            if width >= 0 and (clocks[known, 2] < 0 or clocks[known, 2] > width):
+                width = clocks[known, 2]
+            known += 1
+        if known == before:
+            break
+    for i in range(count):
+        k = member[i]
+        c = _find_clock(clocks, known, clock_of(narrow, k)) if known > 1 else -1
+        shift_ns[k] = clocks[c, 1] if c >= 0 else 0
+    return largest, width
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_clock(clocks: W, known: int, clock: int) -> int:
+    for c in range(known):
+        if clocks[c, 0] == clock:
+            return c
+    return -1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def read_times(
+    wide: W,
+    narrow: N,
+    member: W,
+    count: int,
+    hop: W,
+    shift_ns: W,
+    start: W,
+    end: W,
+    first: W,
+    last: W,
+) -> None:
+    """Fill start, end, first and last token time (by row, ns, 0 unknown) by the anchor's clock.
+
+    An end known to come late is cut at the end of what is outside, or else of what is inside.
+    """
+    for i in range(count):
+        k = member[i]
+        shift = shift_ns[k]
+        start[k] = wide[k, START] - shift
+        end[k] = wide[k, END] - shift
+        first[k] = wide[k, FIRST] - shift if wide[k, FIRST] > 0 else 0
+        last[k] = wide[k, LAST] - shift if wide[k, LAST] > 0 else 0
+        if last[k] == 0 and wide[k, E2E] > 0:
+            last[k] = start[k] + wide[k, E2E]
+    for i in range(count):
+        k = member[i]
+        if narrow[k, END_IS] != LOOSE:
+            continue
+        outer, inner = 0, 0
+        for j in range(count):
+            m = member[j]
+            role = narrow[m, ROLE]
+            if m == k or narrow[m, END_IS] == LOOSE or narrow[m, END_IS] == HEADERS:
+                continue
+            if role == CALL or (role == SERVER and hop[m] < hop[k]):
+                if start[m] <= start[k] and (outer == 0 or end[m] < outer):
+                    outer = end[m]
+            elif role == SERVER and hop[m] > hop[k]:
+                inner = max(inner, end[m])
+        if outer > 0:
+            end[k] = min(end[k], outer)
+        elif inner > 0:
+            end[k] = min(end[k], inner)

@@ -1,0 +1,335 @@
+"""The spans of open and lately closed traces, and the rows already given for them.
+
+A unit is one trace, or several that share a request id. A unit is stitched when its entry
+span has come and nothing did for `idle_close_ns`; it stays for a while after, so that a late
+span makes a new version of its row. All times are receive times: with equal deliveries and
+equal calls of `due`, equal units close at equal times, however the calls are spaced.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tailburn.collector.hops.columns import Role
+from tailburn.collector.stitch import intake as t
+from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.tree import mix
+
+I64 = NDArray[np.int64]
+S = 1_000_000_000
+CALL, SERVER, EDGE = int(Role.CALL), int(Role.SERVER), int(Role.EDGE)
+
+_T = TypeVar("_T", bound=np.generic)
+
+GRID_NS = S // 4
+"""Units are looked at on this grid of receive time, so that closing is reproducible."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """When a unit closes (ns of receive time) and how much is kept (spans)."""
+
+    idle_close_ns: int = 5 * S  # quiet after the entry span came
+    rootless_close_ns: int = 30 * S  # quiet, but the entry span never came
+    hold_ns: int = 60 * S  # look at a unit that never falls quiet at least this often
+    hard_close_ns: int = 1800 * S  # above the longest stream
+    keep_ns: int = 120 * S  # closed units stay this long for late spans
+    keep_spans: int = 400_000  # and at most this many spans of them
+    spans_per_trace: int = 32_768
+    spans_per_tenant: int = 2_000_000
+    spans_in_all: int = 4_000_000
+
+
+class Table:
+    """The open table. `counts` are (traces, spans, token times) in use."""
+
+    def __init__(self, bounds: Bounds, seed: int) -> None:
+        self.bounds = bounds
+        self.seed = seed
+        self.counts = np.zeros(3, np.int64)
+        self.emitted_count = 0
+        self.tenant_spans = np.zeros(65_536, np.int64)
+        self.traces = np.zeros((4096, t.TRACE_COLUMNS), np.int64)
+        self.wide = np.zeros((16_384, len(at.WIDE)), np.int64)
+        self.narrow = np.zeros((16_384, len(at.NARROW)), np.int32)
+        self.tokens = np.zeros((4096, 4), np.int64)  # next, parent span, time ns, trace
+        self.emitted = np.zeros((4096, 5), np.int64)  # next, request id, version, hash, trace
+        self.emitted_out = np.zeros((4096, len(at.OUT)), np.int64)
+        self.emitted_hops = np.zeros((4096, 44), np.int64)  # first token, then last token
+        self.next_due_ns = np.iinfo(np.int64).max
+        self.grid_ns = 0
+        self._index()
+
+    def _index(self) -> None:
+        """Build the hash tables anew from what is in the matrices."""
+        traces, spans, tokens = (int(c) for c in self.counts)
+        self.slots = np.full(_power(4 * max(traces, 2048)), -1, np.int32)
+        self.digests = np.zeros(_power(4 * max(spans + tokens, 8192)), np.int64)
+        self.ids = np.zeros((_power(8 * max(spans, 4096)), 2), np.int64)
+        _rebuild(
+            self.slots, self.traces[:traces], self.wide[:spans], self.narrow[:spans],
+            self.tokens[:tokens], self.digests, self.ids, self.seed,
+        )  # fmt: skip
+        self.tenant_spans[:] = np.bincount(
+            self.narrow[:spans, at.TENANT], minlength=len(self.tenant_spans)
+        )
+
+    def _room_for(self, more: int) -> None:
+        traces, spans, tokens = (int(c) for c in self.counts)
+        self.traces = _grown(self.traces, traces + more)
+        self.wide = _grown(self.wide, spans + more)
+        self.narrow = _grown(self.narrow, spans + more)
+        self.tokens = _grown(self.tokens, tokens + more)
+        full = 2 * (traces + more) > len(self.slots)
+        full = full or 2 * (spans + tokens + more) > len(self.digests)
+        if full or 2 * (2 * spans + 2 * more) > len(self.ids):
+            self._grow_index(traces + more, spans + tokens + more)
+
+    def _grow_index(self, traces: int, spans: int) -> None:
+        before = self.counts.copy()
+        self.slots = np.full(_power(4 * traces), -1, np.int32)
+        self.digests = np.zeros(_power(4 * spans), np.int64)
+        self.ids = np.zeros((_power(8 * spans), 2), np.int64)
+        _rebuild(
+            self.slots, self.traces[: before[0]], self.wide[: before[1]],
+            self.narrow[: before[1]], self.tokens[: before[2]], self.digests, self.ids, self.seed,
+        )  # fmt: skip
+
+    def take(
+        self,
+        wide: I64,
+        narrow: NDArray[np.int32],
+        trace: NDArray[np.uint64],
+        skip: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.int8], I64]:
+        """Take a batch in. Returns (fate per span, see `intake`; indices of new traces)."""
+        n = len(wide)
+        fate = np.zeros(n, np.int8)
+        if n == 0:
+            return fate, np.zeros(0, np.int64)
+        self._room_for(n)
+        fresh = np.zeros(n, np.int64)
+        words = trace.view(np.int64)
+        new = t.take_spans(
+            wide, narrow, words[:, 0].copy(), words[:, 1].copy(), skip, self.slots, self.traces,
+            self.counts, self.wide, self.narrow, self.tokens, self.emitted, self.digests, self.ids,
+            self.tenant_spans, self.bounds.spans_per_trace, self.bounds.spans_per_tenant,
+            self.bounds.spans_in_all, self.seed, fate, fresh,
+        )  # fmt: skip
+        b = self.bounds
+        soonest = int(wide[:, at.RECEIVED].min()) + min(b.idle_close_ns, b.rootless_close_ns)
+        self.next_due_ns = min(self.next_due_ns, soonest)
+        return fate, fresh[:new]
+
+    def due(self, now_ns: int) -> tuple[I64, I64]:
+        """Root traces of the units that are due by `now_ns`, and when each was."""
+        grid_ns = now_ns - now_ns % GRID_NS
+        nothing = np.zeros(0, np.int64)
+        if grid_ns <= self.grid_ns or grid_ns < self.next_due_ns:
+            return nothing, nothing
+        self.grid_ns = grid_ns
+        b = self.bounds
+        units, due_ns, self.next_due_ns = _find_due(
+            self.traces[: self.counts[0]], grid_ns,
+            b.idle_close_ns, b.rootless_close_ns, b.hold_ns, b.hard_close_ns,
+        )  # fmt: skip
+        return units, due_ns
+
+    def oldest_open(self, spans: int) -> I64:
+        """Root traces of the open units that came first, together at least `spans` large."""
+        traces = self.traces[: self.counts[0]]
+        roots = np.flatnonzero(traces[:, t.T_OPEN] == 1)
+        roots = roots[np.argsort(traces[roots, t.T_LAST_NS], kind="stable")]
+        enough = np.searchsorted(np.cumsum(traces[roots, t.T_SIZE]), spans) + 1
+        return roots[:enough].astype(np.int64)
+
+    def evict(self, now_ns: int) -> NDArray[np.uint64]:
+        """Let go of closed units that are old or too many. Returns their traces' first words.
+
+        Nothing is moved until a quarter of what is held can go.
+        """
+        traces = self.traces[: self.counts[0]]
+        if not len(traces):
+            return np.zeros(0, np.uint64)
+        root = _roots(traces)
+        closed = traces[root, t.T_OPEN] == 0
+        held = traces[:, t.T_COUNT] + traces[:, t.T_TOKEN_COUNT]
+        last_ns = traces[root, t.T_LAST_NS]
+        go = closed & (last_ns + self.bounds.keep_ns < now_ns)
+        over = int(held[closed & ~go].sum()) - self.bounds.keep_spans
+        if over > 0:
+            rest = np.flatnonzero(closed & ~go)
+            rest = rest[np.argsort(last_ns[rest], kind="stable")]
+            cut_ns = last_ns[rest[np.searchsorted(np.cumsum(held[rest]), over)]]
+            go |= closed & (last_ns <= cut_ns)
+        if 4 * int(held[go].sum()) < int(held.sum()) or not go.any():
+            return np.zeros(0, np.uint64)
+        words = traces[go, t.T_LOW].view(np.uint64).copy()
+        self._keep(~go)
+        return words
+
+    def _keep(self, keep: NDArray[np.bool_]) -> None:
+        """Move what belongs to the traces of the mask `keep` together and forget the rest."""
+        traces, spans, tokens = (int(c) for c in self.counts)
+        of_span = keep[self.wide[:spans, at.TRACE]]
+        of_token = keep[self.tokens[:tokens, 3]]
+        of_emitted = keep[self.emitted[: self.emitted_count, 4]]
+        to_trace, to_span = _targets(keep), _targets(of_span)
+        to_token, to_emitted = _targets(of_token), _targets(of_emitted)
+        self.traces = self.traces[:traces][keep]
+        for column, target in (
+            (t.T_ROOT, to_trace),
+            (t.T_NEXT, to_trace),
+            (t.T_TAIL, to_trace),
+            (t.T_HEAD, to_span),
+            (t.T_TOKENS, to_token),
+            (t.T_EMITTED, to_emitted),
+        ):
+            self.traces[:, column] = target[self.traces[:, column]]
+        self.wide = self.wide[:spans][of_span]
+        self.wide[:, at.NEXT] = to_span[self.wide[:, at.NEXT]]
+        self.wide[:, at.TRACE] = to_trace[self.wide[:, at.TRACE]]
+        self.narrow = self.narrow[:spans][of_span]
+        self.tokens = self.tokens[:tokens][of_token]
+        self.tokens[:, 0] = to_token[self.tokens[:, 0]]
+        self.tokens[:, 3] = to_trace[self.tokens[:, 3]]
+        used = slice(0, self.emitted_count)
+        self.emitted = self.emitted[used][of_emitted]
+        self.emitted[:, 0] = to_emitted[self.emitted[:, 0]]
+        self.emitted[:, 4] = to_trace[self.emitted[:, 4]]
+        self.emitted_out = self.emitted_out[used][of_emitted]
+        self.emitted_out[:, at.O_TRACE] = self.emitted[:, 4]
+        self.emitted_hops = self.emitted_hops[used][of_emitted]
+        self.emitted_count = len(self.emitted)
+        self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
+        self._index()
+
+    def remember(self, unit: int, trace: int, row: I64, hops: I64, version: int) -> None:
+        """Note a row that was given for `unit` (a root trace)."""
+        e = self.emitted_count
+        self.emitted = _grown(self.emitted, e + 1)
+        self.emitted_out = _grown(self.emitted_out, e + 1)
+        self.emitted_hops = _grown(self.emitted_hops, e + 1)
+        root = self.traces[unit]
+        self.emitted[e] = (
+            root[t.T_EMITTED], row[at.O_REQUEST], version, row[at.O_HASH], trace,
+        )  # fmt: skip
+        self.emitted_out[e] = row
+        self.emitted_hops[e] = hops
+        root[t.T_EMITTED] = e
+        root[t.T_EMITTED_COUNT] += 1
+        self.emitted_count += 1
+
+    def state(self) -> dict[str, NDArray[np.generic]]:
+        """What a snapshot needs."""
+        traces, spans, tokens = (int(c) for c in self.counts)
+        e = self.emitted_count
+        return {
+            "traces": self.traces[:traces],
+            "wide": self.wide[:spans],
+            "narrow": self.narrow[:spans],
+            "tokens": self.tokens[:tokens],
+            "emitted": self.emitted[:e],
+            "emitted_out": self.emitted_out[:e],
+            "emitted_hops": self.emitted_hops[:e],
+            "times": np.array([self.next_due_ns, self.grid_ns], np.int64),
+        }
+
+    def restore(self, state: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what `state` gave."""
+        for name in (
+            "traces", "wide", "narrow", "tokens", "emitted", "emitted_out", "emitted_hops",
+        ):  # fmt: skip
+            setattr(self, name, state[name].copy())
+        self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
+        self.emitted_count = len(self.emitted)
+        self.next_due_ns, self.grid_ns = (int(v) for v in state["times"])
+        self._index()
+
+
+def _power(n: int) -> int:
+    return 1 << max(int(n - 1).bit_length(), 4)
+
+
+def _grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
+    """`matrix` itself, or a larger copy, with room for `rows`."""
+    if rows <= len(matrix):
+        return matrix
+    larger = np.zeros((max(rows, len(matrix) * 3 // 2, 1024), matrix.shape[1]), matrix.dtype)
+    larger[: len(matrix)] = matrix
+    return larger
+
+
+def _targets(keep: NDArray[np.bool_]) -> I64:
+    """New index per old one; the last entry, reached by index -1, stays -1."""
+    target = np.cumsum(keep, dtype=np.int64) - 1
+    return np.append(target, -1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _roots(traces: I64) -> I64:
+    root = np.empty(len(traces), np.int64)
+    for i in range(len(traces)):
+        root[i] = t.root_of(traces, i)
+    return root
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_due(
+    traces: I64,
+    now_ns: int,
+    idle_ns: int,
+    rootless_ns: int,
+    hold_ns: int,
+    hard_ns: int,
+) -> tuple[I64, I64, int]:
+    units = np.empty(len(traces), np.int64)
+    due_ns = np.empty(len(traces), np.int64)
+    n = 0
+    soonest = np.iinfo(np.int64).max
+    for i in range(len(traces)):
+        if traces[i, t.T_ROOT] != i or not traces[i, t.T_OPEN]:
+            continue
+        checked = traces[i, t.T_CHECKED_NS]
+        if traces[i, t.T_ENTRY]:
+            due = min(traces[i, t.T_LAST_NS] + idle_ns, checked + hold_ns)
+        else:
+            due = min(traces[i, t.T_LAST_NS] + rootless_ns, checked + hard_ns)
+        if due <= now_ns:
+            units[n] = i
+            due_ns[n] = due
+            n += 1
+        else:
+            soonest = min(soonest, due)
+    return units[:n], due_ns[:n], soonest
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _rebuild(
+    slots: NDArray[np.int32],
+    traces: I64,
+    wide: I64,
+    narrow: NDArray[np.int32],
+    tokens: I64,
+    digests: I64,
+    ids: I64,
+    seed: int,
+) -> None:
+    for i in range(len(traces)):
+        low, high, tenant = traces[i, t.T_LOW], traces[i, t.T_HIGH], traces[i, t.T_TENANT]
+        slots[t.trace_slot(slots, traces, low, high, tenant, seed)] = i
+    for k in range(len(wide)):
+        tenant = np.int64(narrow[k, at.TENANT])
+        t.add_hash(digests, mix(wide[k, at.DIGEST] ^ tenant, 31))
+        role = narrow[k, at.ROLE]
+        if role == CALL or role == SERVER or role == EDGE:
+            for c in (at.OWN, at.PEER):
+                if wide[k, c] != 0:
+                    t.owner_of_id(ids, max(mix(wide[k, c] ^ tenant, 33), 1), wide[k, at.TRACE])
+    for k in range(len(tokens)):
+        trace = tokens[k, 3]
+        low, high = traces[trace, t.T_LOW], traces[trace, t.T_HIGH]
+        t.add_hash(digests, mix(mix(low ^ high, 32) ^ tokens[k, 1], tokens[k, 2]))

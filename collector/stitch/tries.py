@@ -1,0 +1,138 @@
+"""Attempts and hedges among the calls of one request.
+
+Calls of one kind below one parent are tries of the same thing. One after a failure is a
+retry: the failed try and the wait after it are the hop `retry`, unless it had already
+delivered tokens, when only the wait is. Two at once are a hedge: the loser costs and does
+not delay, and its end is no error of the request.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tailburn.collector.hops.columns import EndIs
+from tailburn.collector.stitch.layout import (
+    ATTEMPT,
+    CLASS,
+    END,
+    END_IS,
+    FIRST,
+    HTTP,
+    OUTCOME,
+    OWN,
+    PARENT,
+    REPLICA,
+    ROLE,
+    SERVICE,
+    START,
+)
+from tailburn.collector.stitch.tree import EDGE, SERVER
+from tailburn.engine.names import OUTCOMES
+
+ERROR, CANCELLED = OUTCOMES.index("error"), OUTCOMES.index("cancelled")
+END_IS_END, END_IS_LOOSE = int(EndIs.END), int(EndIs.LOOSE)
+SEQUENCE_SLACK_NS = 1_000_000
+MOST_CALLS = 512
+"""Past this many calls in one request, tries are not told apart any more."""
+
+W = NDArray[np.int64]
+N = NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def failed(narrow: N, k: int) -> bool:
+    """Whether span `k` says of itself that it did not succeed."""
+    outcome = narrow[k, OUTCOME]
+    return outcome == ERROR or outcome == CANCELLED or narrow[k, HTTP] >= 400
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _next_try(wide: W, narrow: N, parent: W, member: W, count: int, i: int) -> int:
+    k = member[i]
+    for j in range(i + 1, count):
+        m = member[j]
+        if narrow[m, ROLE] != narrow[k, ROLE] or narrow[m, CLASS] != narrow[k, CLASS]:
+            continue
+        if wide[m, PARENT] != wide[k, PARENT] or parent[m] != parent[k] or wide[k, PARENT] == 0:
+            continue
+        if narrow[k, ROLE] == SERVER and wide[m, OWN] == wide[k, OWN] and wide[k, OWN] != 0:
+            continue
+        return m
+    return -1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_tries(
+    wide: W,
+    narrow: N,
+    parent: W,
+    member: W,
+    count: int,
+    served_ns: int,
+    lost: NDArray[np.int8],
+    wait_begin_ns: W,
+    wait_end_ns: W,
+) -> tuple[int, int, bool]:
+    """Mark the spans of failed and losing tries in `lost`, and list the waits for retries.
+
+    `served_ns` is when the outermost hop that tells had its first token (0: unknown).
+    Returns (attempts, waits, hedged).
+    """
+    attempts, waits, hedged, calls = 1, 0, False, 0
+    for i in range(count):
+        k = member[i]
+        if narrow[k, ROLE] != EDGE and narrow[k, ROLE] != SERVER:
+            continue
+        calls += 1
+        if calls > MOST_CALLS:
+            break
+        m = _next_try(wide, narrow, parent, member, count, i)
+        if m < 0 or lost[k]:
+            continue
+        told = 0 <= narrow[k, ATTEMPT] < narrow[m, ATTEMPT]
+        loose = narrow[k, END_IS] == END_IS_LOOSE
+        after = loose or wide[m, START] >= wide[k, END] - SEQUENCE_SLACK_NS
+        if told or (after and (failed(narrow, k) or narrow[k, ROLE] == SERVER)):
+            delivered = wide[k, FIRST] > 0 or 0 < served_ns < wide[k, END]
+            if delivered and not loose:
+                wait_begin_ns[waits] = wide[k, END]
+            else:
+                wait_begin_ns[waits] = wide[k, START]
+                lost[k] = 1
+            wait_end_ns[waits] = wide[m, START]
+            attempts += 1
+            waits += 1
+        elif not after and _could_be_hedge(narrow, k, m):
+            hedged = True
+            k_wins = not failed(narrow, k) and (failed(narrow, m) or wide[k, END] <= wide[m, END])
+            lost[m if k_wins else k] = 1
+    if attempts > 1 or hedged:
+        _lose_descendants(parent, member, count, lost)
+    return attempts, waits, hedged
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
+    if narrow[k, END_IS] != END_IS_END or narrow[m, END_IS] != END_IS_END:
+        return False
+    if narrow[k, ATTEMPT] >= 0 and narrow[k, ATTEMPT] == narrow[m, ATTEMPT]:
+        return False
+    if narrow[k, ROLE] == EDGE:
+        return True
+    return bool(
+        narrow[k, REPLICA] != narrow[m, REPLICA] or narrow[k, SERVICE] != narrow[m, SERVICE]
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _lose_descendants(parent: W, member: W, count: int, lost: NDArray[np.int8]) -> None:
+    for i in range(count):
+        k = member[i]
+        above = parent[k]
+        steps = 0
+        while above >= 0 and steps < 64:
+            if lost[above]:
+                lost[k] = 1
+                break
+            above = parent[above]
+            steps += 1

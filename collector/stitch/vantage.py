@@ -1,0 +1,186 @@
+"""Where clocks start and stop: client, gateway and engine of one request."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tailburn.collector.stitch.layout import (
+    END_IS,
+    FIRST_WITH_HEADERS,
+    ROLE,
+    SERVICE,
+    SPAN,
+    STREAMED,
+    TRACE,
+)
+from tailburn.collector.stitch.places import CLIENT, ENGINE, GATEWAY, ROUTER
+from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, SERVER
+
+# Rows of the vantage matrix are VANTAGES; these are its columns. Times ns, 0 unknown.
+V_SPAN, V_START, V_FIRST, V_LAST, V_END = range(5)
+AT_CLIENT, AT_GATEWAY, AT_ENGINE = range(3)
+
+W = NDArray[np.int64]
+N = NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def read_tokens(
+    wide: W,
+    narrow: N,
+    member: W,
+    count: int,
+    shift_ns: W,
+    tokens: W,
+    first: W,
+    last: W,
+) -> tuple[int, int]:
+    """Fold token times into the first and last token of the servers that sent them.
+
+    `tokens` are rows (trace, parent span, time ns) sorted by all three. Returns (largest gap
+    in ns, or -1 without two tokens; tokens seen).
+    """
+    gap, seen = -1, 0
+    if len(tokens) == 0:
+        return gap, seen
+    for i in range(count):
+        k = member[i]
+        if narrow[k, ROLE] != SERVER:
+            continue
+        n, before = 0, 0
+        for t in range(len(tokens)):
+            if tokens[t, 0] != wide[k, TRACE] or tokens[t, 1] != wide[k, SPAN]:
+                continue
+            at = tokens[t, 2] - shift_ns[k]
+            if n == 0 and first[k] == 0:
+                first[k] = at
+            if n > 0:
+                gap = max(gap, at - before)
+            before = at
+            n += 1
+        if n > 0 and last[k] == 0:
+            last[k] = before
+        seen = max(seen, n)
+    return gap, seen
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def was_streamed(narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8]) -> int:
+    """1, 0, or -1 where nobody tells: the outermost hop's word counts."""
+    told, depth = -1, 1000
+    for i in range(count):
+        k = member[i]
+        if lost[k] or narrow[k, STREAMED] < 0:
+            continue
+        h = hop[k] if hop[k] >= 0 else 999
+        if h < depth:
+            told, depth = np.int64(narrow[k, STREAMED]), h
+    return told
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _clear(vantage: W) -> None:
+    for v in range(3):
+        vantage[v, V_SPAN] = -1
+        for c in range(1, 5):
+            vantage[v, c] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_vantages(
+    narrow: N,
+    parent: W,
+    member: W,
+    count: int,
+    hop: W,
+    lost: NDArray[np.int8],
+    start: W,
+    end: W,
+    first: W,
+    last: W,
+    vantage: W,
+) -> None:
+    """Fill `vantage` (3, 5): the span, start, first token, last token and end per vantage."""
+    _clear(vantage)
+    for i in range(count):
+        k = member[i]
+        if lost[k]:
+            continue
+        h = hop[k]
+        if narrow[k, ROLE] == CALL and vantage[AT_CLIENT, V_SPAN] < 0 and h == CLIENT:
+            _take(vantage, AT_CLIENT, k, start, end, first, last)
+        elif narrow[k, ROLE] == SERVER and h == ENGINE:
+            _widen_engine(vantage, k, start, end, first, last)
+        elif narrow[k, ROLE] == SERVER and (h == GATEWAY or h == ROUTER):
+            g = vantage[AT_GATEWAY, V_SPAN]
+            if g < 0 or h < hop[g]:
+                _take(vantage, AT_GATEWAY, k, start, end, first, last)
+            elif h == hop[g]:
+                _confirm(vantage, AT_GATEWAY, k, first, last)
+    _first_with_headers(narrow, member, count, hop, lost, end, vantage)
+    for v in range(3):
+        if 0 < vantage[v, V_FIRST] < vantage[v, V_START]:
+            vantage[v, V_FIRST] = 0
+        if vantage[v, V_SPAN] >= 0 and vantage[v, V_LAST] == 0:
+            vantage[v, V_LAST] = vantage[v, V_END]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _take(vantage: W, v: int, k: int, start: W, end: W, first: W, last: W) -> None:
+    vantage[v, V_SPAN] = k
+    vantage[v, V_START] = start[k]
+    vantage[v, V_FIRST] = first[k]
+    vantage[v, V_LAST] = last[k]
+    vantage[v, V_END] = end[k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _confirm(vantage: W, v: int, k: int, first: W, last: W) -> None:
+    """A second server's span for the same hop fills in what the first doesn't tell."""
+    if vantage[v, V_FIRST] == 0:
+        vantage[v, V_FIRST] = first[k]
+    if vantage[v, V_LAST] == 0:
+        vantage[v, V_LAST] = last[k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> None:
+    """Several engines (prefill and decode, choices) are one vantage from first to last."""
+    e = vantage[AT_ENGINE, V_SPAN]
+    if e < 0:
+        _take(vantage, AT_ENGINE, k, start, end, first, last)
+        return
+    had_first = vantage[AT_ENGINE, V_FIRST]
+    if had_first == 0 and first[k] > 0:
+        vantage[AT_ENGINE, V_SPAN] = k
+    if first[k] > 0 and (had_first == 0 or first[k] < had_first):
+        vantage[AT_ENGINE, V_FIRST] = first[k]
+    vantage[AT_ENGINE, V_START] = min(vantage[AT_ENGINE, V_START], start[k])
+    vantage[AT_ENGINE, V_LAST] = max(vantage[AT_ENGINE, V_LAST], last[k])
+    vantage[AT_ENGINE, V_END] = max(vantage[AT_ENGINE, V_END], end[k])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _first_with_headers(
+    narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], end: W, vantage: W
+) -> None:
+    """A gateway that sends headers with the first token makes the client's HTTP span its TTFT."""
+    c, g = vantage[AT_CLIENT, V_SPAN], vantage[AT_GATEWAY, V_SPAN]
+    if c < 0 or g < 0 or vantage[AT_CLIENT, V_FIRST] > 0:
+        return
+    told = False
+    for i in range(count):
+        k = member[i]
+        if narrow[k, ROLE] == SERVER and narrow[k, FIRST_WITH_HEADERS] and hop[k] == hop[g]:
+            told = True
+    if not told:
+        return
+    for i in range(count):
+        k = member[i]
+        if (
+            narrow[k, ROLE] == EDGE
+            and narrow[k, END_IS] == HEADERS
+            and narrow[k, SERVICE] == narrow[c, SERVICE]
+            and not lost[k]
+        ):
+            vantage[AT_CLIENT, V_FIRST] = end[k]
