@@ -1,107 +1,116 @@
 """`tailburn token add|list|revoke`: the tokens of a store, also while it is served."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from tailburn.app.access import DEFAULT_TENANT, issue
-from tailburn.app.errors import UserError
-from tailburn.app.settings import Settings
+from tailburn.app.options import AsJson, Config, StoreFolder
 from tailburn.collector.doors.access import Scope
-from tailburn.engine.store.state.database import open_state
-from tailburn.engine.store.state.models import Token
-from tailburn.engine.store.state.schema import StateError
-from tailburn.engine.store.state.tokens import NameTaken, Tokens
 
-STATE_FILE = "state.sqlite"
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tailburn.engine.store.state.models import Token
+    from tailburn.engine.store.state.tokens import Tokens
 
 token_app = typer.Typer(
     help="Tokens: who may send to this service and read from it.",
     no_args_is_help=True,
 )
 
-Store = Annotated[
-    Path, typer.Option("--store", envvar="TAILBURN_STORE", help="Folder of the store.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout.")]
-STORE = Settings().store
-
 
 @token_app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What the token is for, as `list` shows it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is for, as `list` shows it.")
+    ],
     scope: Annotated[
         list[Scope],
         typer.Option(
+            metavar="SCOPE",
             help="ingest: send. read: pages, API, /metrics. respond: acknowledge, silence, "
-            "add a change. admin: all of them. May be given more than once."
+            "add a change. admin: all of these. May be given more than once.",
         ),
     ],
-    tenant: Annotated[str, typer.Option(help="Whose data this token sends and sees.")] = (
-        DEFAULT_TENANT
-    ),
-    store: Store = STORE,
-    as_json: AsJson = False,
+    tenant: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose data it sends and sees.")
+    ] = "default",
+    store: StoreFolder = None,
+    config: Config = None,
+    json: AsJson = False,
 ) -> None:
     """Make a token and print it, once: it is kept only as a hash."""
+    from tailburn.app.access import issue
+    from tailburn.app.terminal.output import json_lines, stderr
+
     issued = issue(name, tenant, scope, time.time_ns())
-    with _tokens(store) as tokens:
+    with _tokens(store, config) as tokens:
         tokens.add(issued.token)
-    if as_json:
-        _print_json({**_fields(issued.token), "token": issued.secret})
+    if json:
+        json_lines([{**_fields(issued.token), "token": issued.secret}])
         return
     typer.echo(issued.secret)
-    typer.echo(
-        f"Shown this once. Send it as the header `Authorization: Bearer <token>`; for an "
-        f"OpenTelemetry SDK OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20<token>'. "
-        f"To take it back: tailburn token revoke {name}",
-        err=True,
+    stderr().print(
+        "Shown this once. Send it as the header `Authorization: Bearer <token>`; an OpenTelemetry "
+        "SDK takes OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20<token>'. "
+        f"To take it back: tailburn token revoke {name}"
     )
 
 
 @token_app.command(name="list")
-def list_(store: Store = STORE, as_json: AsJson = False) -> None:
+def list_(store: StoreFolder = None, config: Config = None, json: AsJson = False) -> None:
     """List all tokens, revoked ones too; secrets can't be shown again."""
-    with _tokens(store) as tokens:
+    from tailburn.app.terminal.output import json_lines, stderr, stdout
+
+    with _tokens(store, config) as tokens:
         rows = tokens.all()
-    if as_json:
-        for row in rows:
-            _print_json(_fields(row))
+    if json:
+        json_lines(map(_fields, rows))
     elif rows:
-        Console().print(_table(rows))
+        stdout().print(_table(rows))
     else:
-        typer.echo("No tokens: only processes on this machine are served.", err=True)
+        stderr().print("No tokens: only processes on this machine are served.")
 
 
 @token_app.command()
 def revoke(
-    token: Annotated[str, typer.Argument(help="The token's id or name, as `list` shows them.")],
-    store: Store = STORE,
-    as_json: AsJson = False,
+    token: Annotated[
+        str, typer.Argument(metavar="ID_OR_NAME", help="As `list` shows them.", show_default=False)
+    ],
+    store: StoreFolder = None,
+    config: Config = None,
+    json: AsJson = False,
 ) -> None:
     """Take a token back; a running service refuses it within a second."""
-    with _tokens(store) as tokens:
+    from tailburn.app.errors import UserError
+    from tailburn.app.terminal.output import json_lines, stderr
+
+    with _tokens(store, config) as tokens:
         revoked = tokens.revoke(token, time.time_ns())
     if revoked is None:
         raise UserError(f"no live token has the id or name {token!r}; see `tailburn token list`")
-    if as_json:
-        _print_json(_fields(revoked))
+    if json:
+        json_lines([_fields(revoked)])
     else:
-        typer.echo(f"Revoked {revoked.name} ({revoked.id}).", err=True)
+        stderr().print(f"Revoked {revoked.name} ({revoked.id}).")
 
 
 @contextmanager
-def _tokens(store: Path) -> Iterator[Tokens]:
+def _tokens(store: Path | None, config: Path | None) -> Iterator["Tokens"]:
+    from tailburn.app.errors import UserError
+    from tailburn.app.settings_sources import load_settings
+    from tailburn.engine.store.state.database import open_state, state_path
+    from tailburn.engine.store.state.schema import StateError
+    from tailburn.engine.store.state.tokens import NameTaken, Tokens
+
+    folder = load_settings({"store": store}, config).store
     try:
-        state = open_state(store / STATE_FILE)
+        state = open_state(state_path(folder))
     except StateError as error:
         raise UserError(str(error)) from error
     try:
@@ -112,7 +121,7 @@ def _tokens(store: Path) -> Iterator[Tokens]:
         state.close()
 
 
-def _fields(token: Token) -> dict[str, object]:
+def _fields(token: "Token") -> dict[str, Any]:
     """A token without its hash, for JSON."""
     return {
         "id": token.id,
@@ -125,8 +134,13 @@ def _fields(token: Token) -> dict[str, object]:
     }
 
 
-def _table(rows: list[Token]) -> Table:
-    table = Table("id", "name", "tenant", "scopes", "created", "last used", "revoked")
+def _table(rows: list["Token"]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("id", "name", "tenant", "scopes", "created", "last used", "revoked"):
+        table.add_column(name, no_wrap=name in ("id", "created"))
     for row in rows:
         times = (row.created_ns, row.last_used_ns, row.revoked_ns)
         style = "dim" if row.revoked_ns is not None else None
@@ -137,8 +151,4 @@ def _table(rows: list[Token]) -> Table:
 def _shown(time_ns: int | None) -> str:
     if time_ns is None:
         return "-"
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def _print_json(fields: dict[str, object]) -> None:
-    typer.echo(json.dumps(fields))
+    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%MZ")

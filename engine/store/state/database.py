@@ -17,6 +17,11 @@ BUSY_TIMEOUT_S: Final = 5.0
 _BEGIN: Final = "tailburn_begin"
 
 
+def state_path(store: Path) -> Path:
+    """Where the state database of a store's folder lies."""
+    return store / "state.sqlite"
+
+
 class State:
     """An open state database; safe to share between threads."""
 
