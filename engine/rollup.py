@@ -1,4 +1,5 @@
-"""Requests folded into histograms: one row per receive minute, series and clock.
+"""Requests folded into histograms: one row per receive minute, series and clock, and one
+more per minute and series that counts the requests.
 
 A request of sampling weight w counts round(w) times, at least once, so counts stay whole.
 A duration that is null, negative or not finite is unmeasured and counts nowhere. TPOT counts
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.engine import histogram
+from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, text
 from tailburn.engine.names import (
     CLOCK_COLUMNS,
     DECODE_HOP_COLUMNS,
@@ -26,14 +28,13 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS
 
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
-
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 MINUTE_NS: Final = 60_000_000_000
 TPOT_MIN_OUTPUT_TOKENS: Final = 16
 FOLDED_COLUMNS: Final = (*CLOCK_COLUMNS, *TTFT_HOP_COLUMNS, *DECODE_HOP_COLUMNS)
+REQUESTS: Final = "requests"
+"""The `clock` of the row that counts the requests of a series, measured or not: no buckets."""
 _DENSE_CELLS: Final = 1 << 22
 
 
@@ -58,19 +59,22 @@ def fold(requests: pa.Table, sign: Literal[1, -1] = 1) -> pa.Table:
     if len(kept) == 0:
         return ROLLUPS.empty_table()
     minute = kept.column("received_ns").to_numpy() // MINUTE_NS * MINUTE_NS
-    keys, group = _groups([pa.chunked_array([minute]), *_dimensions(kept)])
+    dimensions = [text(kept.column(d), UNKNOWN) for d in ROLLUP_DIMENSIONS]
+    keys, group = distinct([pa.chunked_array([minute]), *dimensions])
     groups = len(keys[0])
-    weight = np.maximum(np.rint(_numbers(kept, "weight", 1.0)), 1).astype(np.int64)
-    long_enough = _numbers(kept, "output_tokens", 0) >= TPOT_MIN_OUTPUT_TOKENS
-    folded = []
+    weight = np.maximum(np.rint(numbers(kept.column("weight"), 1.0)), 1).astype(np.int64)
+    long_enough = numbers(kept.column("output_tokens"), 0) >= TPOT_MIN_OUTPUT_TOKENS
+    folded = [_fold_requests(group, weight, groups)]
     for clock in FOLDED_COLUMNS:
-        values = _numbers(kept, clock, np.nan)
+        values = numbers(kept.column(clock), np.nan)
         measured = (values >= 0) & (values < np.inf)
         if clock.startswith("tpot_"):
             measured &= long_enough
         if measured.any():
-            rows = _fold_clock(clock, values[measured], group[measured], weight[measured], groups)
-            folded.append(rows if sign == 1 else _taken_back(rows))
+            chosen = (values[measured], group[measured], weight[measured])
+            folded.append(_fold_clock(clock, *chosen, groups))
+    if sign == -1:
+        folded = [_taken_back(rows) for rows in folded]
     return _table([("minute_ns", keys[0]), *zip(ROLLUP_DIMENSIONS, keys[1:], strict=True)], folded)
 
 
@@ -80,20 +84,19 @@ def merge(rollups: pa.Table, by: Sequence[str]) -> pa.Table:
     Columns: `by`, then `clock` to `counts` as in ROLLUPS. Any order of the same rows, merged in
     any number of steps, gives the same counts.
     """
-    columns = [_as_dictionary(rollups.column(name)) for name in (*by, "clock")]
-    keys, group = _groups(columns)
+    keys, group = distinct([_key(rollups, name) for name in (*by, "clock")])
     groups = len(keys[0])
-    lists = _chunk(rollups.column("buckets"))
+    lists = single_chunk(rollups.column("buckets"))
     offsets = lists.offsets.to_numpy().astype(np.int64)
     cell = np.repeat(group, np.diff(offsets)) * histogram.BUCKETS
     cell += lists.values.to_numpy()[offsets[0] : offsets[-1]]
-    counted = _chunk(rollups.column("counts"))
+    counted = single_chunk(rollups.column("counts"))
     ends = counted.offsets.to_numpy()
     amounts = counted.values.to_numpy()[ends[0] : ends[-1]]
     cells, totals = _sum_cells(cell, amounts, groups * histogram.BUCKETS)
     nonzero = totals != 0
     cells, totals = cells[nonzero], totals[nonzero]
-    count = _sum_by(group, _numbers(rollups, "count", 0).astype(np.int64), groups)
+    count = _sum_by(group, numbers(rollups.column("count"), 0).astype(np.int64), groups)
     left = np.flatnonzero(count)
     row_of = np.full(groups, -1, np.int64)
     row_of[left] = np.arange(len(left))
@@ -103,9 +106,9 @@ def merge(rollups: pa.Table, by: Sequence[str]) -> pa.Table:
         clock="",
         group=left,
         count=count[left],
-        sum_s=_sum_by(group, _numbers(rollups, "sum_s", 0.0), groups)[left],
-        min_s=_extreme(np.minimum, group, _numbers(rollups, "min_s", np.inf), groups)[left],
-        max_s=_extreme(np.maximum, group, _numbers(rollups, "max_s", -np.inf), groups)[left],
+        sum_s=_sum_by(group, numbers(rollups.column("sum_s"), 0.0), groups)[left],
+        min_s=_extreme(np.minimum, group, numbers(rollups.column("min_s"), np.inf), groups)[left],
+        max_s=_extreme(np.maximum, group, numbers(rollups.column("max_s"), -np.inf), groups)[left],
         length=np.bincount(owner, minlength=len(left)),
         buckets=(cells % histogram.BUCKETS).astype(np.int16),
         counts=totals,
@@ -119,6 +122,26 @@ def dense(rollups: pa.Table, row: int) -> I64:
     buckets = rollups.column("buckets")[row].values.to_numpy()
     counts[buckets] = rollups.column("counts")[row].values.to_numpy()
     return counts
+
+
+def _key(rollups: pa.Table, name: str) -> pa.ChunkedArray:
+    column = rollups.column(name)
+    return column if name == "minute_ns" else text(column, UNKNOWN)
+
+
+def _fold_requests(group: I64, weight: I64, groups: int) -> _Folded:
+    nothing = np.full(groups, np.nan)
+    return _Folded(
+        clock=REQUESTS,
+        group=np.arange(groups),
+        count=_sum_by(group, weight, groups),
+        sum_s=np.zeros(groups),
+        min_s=nothing,
+        max_s=nothing,
+        length=np.zeros(groups, np.int64),
+        buckets=np.zeros(0, np.int16),
+        counts=np.zeros(0, np.int64),
+    )
 
 
 def _fold_clock(clock: str, values: F64, group: I64, weight: I64, groups: int) -> _Folded:
@@ -187,62 +210,6 @@ def _joined(parts: Iterable[NDArray[np.integer[Any]]]) -> NDArray[np.integer[Any
 
 def _finite(values: F64) -> pa.Array:
     return pa.array(values, mask=~np.isfinite(values))
-
-
-def _groups(columns: list[pa.ChunkedArray]) -> tuple[list[pa.Array], I64]:
-    """Distinct rows of `columns` (one array per column), and the number of each row's."""
-    n = len(columns[0])
-    code = np.zeros(n, np.int64)
-    values, codes = [], []
-    for column in columns:
-        encoded = _chunk(column if _is_dictionary(column) else column.dictionary_encode())
-        column_code = encoded.indices.to_numpy().astype(np.int64)
-        values.append(encoded.dictionary)
-        codes.append(column_code)
-        code = code * max(len(encoded.dictionary), 1) + column_code
-        code = np.unique(code, return_inverse=True)[1].reshape(-1)
-    first = np.unique(code, return_index=True)[1]
-    keys = [
-        pa.DictionaryArray.from_arrays(pa.array(c[first].astype(np.int32)), v)
-        if pa.types.is_string(v.type)
-        else v.take(pa.array(c[first]))
-        for c, v in zip(codes, values, strict=True)
-    ]
-    return keys, code
-
-
-def _dimensions(requests: pa.Table) -> list[pa.ChunkedArray]:
-    columns = (_as_dictionary(requests.column(d)) for d in ROLLUP_DIMENSIONS)
-    return [pa.chunked_array([_known(_chunk(c))]) for c in columns]
-
-
-def _known(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The column with null as `unknown`."""
-    if column.null_count == 0:
-        return column
-    return column.cast(pa.string()).fill_null(UNKNOWN).dictionary_encode()
-
-
-def _as_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if _is_dictionary(column) or not pa.types.is_string(column.type):
-        return column
-    return column.dictionary_encode()
-
-
-def _is_dictionary(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_dictionary(column.type))
-
-
-def _chunk(column: pa.ChunkedArray) -> pa.Array:
-    """One array of all chunks, over one dictionary."""
-    whole = column.unify_dictionaries() if _is_dictionary(column) else column
-    combined = whole.combine_chunks()
-    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
-
-
-def _numbers(table: pa.Table, column: str, missing: float) -> F64:
-    """A column as float64 with null as `missing`."""
-    return pc.fill_null(table.column(column).cast(pa.float64()), missing).to_numpy()
 
 
 def _sum_by(group: I64, amounts: NDArray[_Number], groups: int) -> NDArray[_Number]:
