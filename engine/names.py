@@ -98,3 +98,17 @@ CLOCK_COLUMNS: Final = (
     "itl_max_s",
     "queue_s",
 )
+
+
+CLOCK_METRICS: Final = {
+    "ttft": ("tailburn_ttft_seconds", "Start of a request to its first output token."),
+    "tpot": ("tailburn_tpot_seconds", "Mean time per output token after the first."),
+    "e2e": ("tailburn_e2e_seconds", "Start of a request to its last byte."),
+    "itl_max": ("tailburn_itl_max_seconds", "Longest gap between two token events of a request."),
+    "queue": ("tailburn_queue_seconds", "Time in the engine's queue until first scheduled."),
+}
+REQUESTS_METRIC: Final = "tailburn_requests_total"
+HOP_METRIC: Final = "tailburn_hop_seconds_total"
+VANTAGE_LABEL: Final = "vantage"
+HOP_LABEL: Final = "hop"
+PHASE_LABEL: Final = "phase"  # ttft or decode: before the first token, or after it

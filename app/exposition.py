@@ -1,0 +1,178 @@
+"""The request series of `/metrics`: histograms per clock and vantage, seconds per hop.
+
+A scrape renders only what changed since the last one: the text of every other series is kept.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailburn.engine import histogram, rollup
+from tailburn.engine.names import (
+    CLOCK_METRICS,
+    HOP_LABEL,
+    HOP_METRIC,
+    HOPS,
+    OVERFLOW,
+    PHASE_LABEL,
+    REQUESTS_METRIC,
+    UNATTRIBUTED,
+    VANTAGE_LABEL,
+    VANTAGES,
+    decode_hop_column,
+    ttft_hop_column,
+)
+from tailburn.engine.schema import ROLLUP_DIMENSIONS
+
+BOUND_STEP: Final = 16  # every 16th bucket: bounds a factor of 1.41 apart, those of schema 1
+MAX_SERIES: Final = 20_000
+
+# The last bucket holds everything above the bound before it.
+_LE: Final = (*(repr(float(b)) for b in histogram.exposition_bounds_s(BOUND_STEP)[:-1]), "+Inf")
+
+Values = tuple[str, ...]
+Counts = NDArray[np.int64]
+
+
+@dataclass
+class _Histogram:
+    """One series of one clock; `text` is None when it has changed since it was rendered."""
+
+    prefixes: list[str]
+    counts: Counts
+    sum_s: float = 0.0
+    text: str | None = None
+
+    def rendered(self) -> str:
+        if self.text is None:
+            cumulative = histogram.cumulative(self.counts, BOUND_STEP).tolist()
+            values = [*cumulative, self.sum_s, cumulative[-1]]
+            lines = zip(self.prefixes, values, strict=True)
+            self.text = "".join([f"{prefix}{value}\n" for prefix, value in lines])
+        return self.text
+
+
+@dataclass
+class RequestSeries:
+    """Counters of closed requests since the start. Safe to feed and render from two threads."""
+
+    max_series: int = MAX_SERIES
+    _histograms: dict[str, dict[Values, _Histogram]] = field(default_factory=dict)
+    _requests: dict[Values, int] = field(default_factory=dict)
+    _hop_seconds: dict[tuple[str, str, Values], float] = field(default_factory=dict)
+    _known: set[Values] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def observe(self, requests: pa.Table) -> None:
+        """Count rows of REQUESTS. Only first versions: a counter can't take anything back."""
+        first = requests.filter(pc.equal(requests.column("version"), 1))
+        folded = rollup.merge(rollup.fold(first), ROLLUP_DIMENSIONS)
+        keys = list(zip(*(folded.column(d).to_pylist() for d in ROLLUP_DIMENSIONS), strict=True))
+        clocks = folded.column("clock").to_pylist()
+        counts = folded.column("count").to_pylist()
+        sums_s = folded.column("sum_s").to_pylist()
+        with self._lock:
+            for row, (values, clock, sum_s) in enumerate(zip(keys, clocks, sums_s, strict=True)):
+                series = self._bounded(values)
+                if clock == rollup.REQUESTS:
+                    self._requests[series] = self._requests.get(series, 0) + counts[row]
+                elif clock in _HOP_OF_COLUMN:
+                    key = (*_HOP_OF_COLUMN[clock], series)
+                    self._hop_seconds[key] = self._hop_seconds.get(key, 0.0) + sum_s
+                else:
+                    self._add(clock, series, rollup.dense(folded, row), sum_s)
+
+    def render(self) -> str:
+        """All series in the Prometheus text format."""
+        with self._lock:
+            parts = self._rendered_requests(), self._rendered_clocks(), self._rendered_hops()
+            return "".join(piece for part in parts for piece in part)
+
+    def _bounded(self, values: Values) -> Values:
+        """The values, or the one series that takes all past the bound."""
+        if values not in self._known:
+            if len(self._known) >= self.max_series:
+                return (OVERFLOW,) * len(values)
+            self._known.add(values)
+        return values
+
+    def _add(self, clock: str, values: Values, counts: Counts, sum_s: float) -> None:
+        metric, vantage = _METRIC_OF_COLUMN[clock]
+        series = self._histograms.setdefault(metric, {})
+        key = (vantage, *values)
+        if key not in series:
+            series[key] = _Histogram(_prefixes(metric, vantage, values), np.zeros_like(counts))
+        series[key].counts += counts
+        series[key].sum_s += sum_s
+        series[key].text = None
+
+    def _rendered_clocks(self) -> list[str]:
+        pieces = []
+        for metric, help_text in CLOCK_METRICS.values():
+            if metric in self._histograms:
+                pieces.append(f"# HELP {metric} {help_text}\n# TYPE {metric} histogram\n")
+                pieces += [h.rendered() for h in self._histograms[metric].values()]
+        return pieces
+
+    def _rendered_requests(self) -> list[str]:
+        head = (
+            f"# HELP {REQUESTS_METRIC} Requests closed, late versions not counted.\n"
+            f"# TYPE {REQUESTS_METRIC} counter\n"
+        )
+        return [head] + [
+            f"{REQUESTS_METRIC}{{{_labels(values)}}} {count}\n"
+            for values, count in self._requests.items()
+        ]
+
+    def _rendered_hops(self) -> list[str]:
+        head = (
+            f"# HELP {HOP_METRIC} Own time of each hop, before the first token and after it.\n"
+            f"# TYPE {HOP_METRIC} counter\n"
+        )
+        return [head] + [
+            f"{HOP_METRIC}{{{PHASE_LABEL}={_quoted(phase)},{HOP_LABEL}={_quoted(hop)},"
+            f"{_labels(values)}}} {seconds}\n"
+            for (phase, hop, values), seconds in self._hop_seconds.items()
+        ]
+
+
+def _prefixes(metric: str, vantage: str, values: Values) -> list[str]:
+    """What stands in front of each number of one histogram, in the order they are rendered."""
+    labels = _labels(values)
+    if vantage:
+        labels = f"{VANTAGE_LABEL}={_quoted(vantage)},{labels}"
+    buckets = [f'{metric}_bucket{{{labels},le="{le}"}} ' for le in _LE]
+    return [*buckets, f"{metric}_sum{{{labels}}} ", f"{metric}_count{{{labels}}} "]
+
+
+def _labels(values: Values) -> str:
+    pairs = zip(ROLLUP_DIMENSIONS, values, strict=True)
+    return ",".join(f"{name}={_quoted(value)}" for name, value in pairs)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _metric_of_column() -> dict[str, tuple[str, str]]:
+    """Metric name and vantage of each clock column; vantage is empty for the engine's queue
+    and the token gaps, which have one place only."""
+    found = {
+        f"{clock}_{vantage}_s": (CLOCK_METRICS[clock][0], vantage)
+        for clock in ("ttft", "tpot", "e2e")
+        for vantage in VANTAGES
+    }
+    return found | {f"{clock}_s": (CLOCK_METRICS[clock][0], "") for clock in ("itl_max", "queue")}
+
+
+_METRIC_OF_COLUMN: Final = _metric_of_column()
+_HOP_OF_COLUMN: Final = {
+    **{ttft_hop_column(hop): ("ttft", hop) for hop in (*HOPS, UNATTRIBUTED)},
+    **{decode_hop_column(hop): ("decode", hop) for hop in (*HOPS, UNATTRIBUTED)},
+}
