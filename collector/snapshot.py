@@ -1,0 +1,168 @@
+"""The state of everything between the log and the store, at one position of the log.
+
+    file = magic, length of the head, head (JSON), arrays one after another, CRC-32C of it all
+
+The last two are kept, so that one damaged file costs a longer replay and nothing else.
+"""
+
+import math
+import os
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import google_crc32c
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tailburn.collector.log.disk import sync_folder
+
+KEPT: Final = 2
+
+_MAGIC: Final = b"tburnsnp"
+_HEAD: Final = struct.Struct("<8sQ")
+_CRC: Final = struct.Struct("<I")
+_NAME: Final = re.compile(r"(\d{10})-(\d{20})\.snapshot")
+_DAMAGED: Final = "damaged.snapshot"
+
+
+class Damaged(Exception):
+    """A snapshot file that is not what was written."""
+
+
+class _Array(msgspec.Struct):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class _Head(msgspec.Struct):
+    position: int
+    meta: dict[str, Any]
+    arrays: list[_Array]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State after every record up to `position`, that one included. The arrays are writable."""
+
+    position: int
+    arrays: dict[str, NDArray[Any]]
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    number: int
+    position: int
+
+
+def save(
+    folder: Path, position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+) -> int:
+    """Makes a snapshot durable in one step; its size in bytes.
+
+    `meta` is what JSON can hold. Raises `OSError` and leaves what was there, `TypeError` for
+    an array of objects.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = _files(folder)
+    number = files[-1].number + 1 if files else 1
+    path = folder / f"{number:010d}-{position:020d}.snapshot"
+    temporary = path.with_suffix(".tmp")
+    try:
+        size = _write(temporary, _pieces(position, arrays, meta))
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
+    for old in files[: -(KEPT - 1)]:
+        old.path.unlink()
+    return size
+
+
+def load_latest(folder: Path) -> Snapshot | None:
+    """The newest snapshot that is whole; None where there is none.
+
+    Damaged ones are set aside under another name, the last of them kept to be looked at.
+    """
+    if not folder.is_dir():
+        return None
+    for temporary in folder.glob("*.tmp"):
+        temporary.unlink()
+    for file in reversed(_files(folder)):
+        try:
+            return _read(file.path)
+        except Damaged:
+            file.path.rename(folder / _DAMAGED)
+    return None
+
+
+def has_damaged(folder: Path) -> bool:
+    """Whether a snapshot was ever set aside here."""
+    return (folder / _DAMAGED).exists()
+
+
+def needed_after(folder: Path) -> int:
+    """The position after which the log must be kept: that of the oldest of the kept snapshots.
+
+    0, all of it, until there are as many as are kept.
+    """
+    files = _files(folder) if folder.is_dir() else []
+    return min(file.position for file in files) if len(files) >= KEPT else 0
+
+
+def _files(folder: Path) -> list[_File]:
+    found = []
+    for path in folder.iterdir():
+        if match := _NAME.fullmatch(path.name):
+            found.append(_File(path, int(match[1]), int(match[2])))
+    return sorted(found, key=lambda file: file.number)
+
+
+def _pieces(
+    position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+) -> Iterator[bytes]:
+    described = []
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name}: an array of objects can't be kept")
+        described.append(_Array(name, array.dtype.str, array.shape))
+    head = msgspec.json.encode(_Head(position, dict(meta), described))
+    yield _HEAD.pack(_MAGIC, len(head)) + head
+    for array in arrays.values():
+        yield array.tobytes()
+
+
+def _write(path: Path, pieces: Iterator[bytes]) -> int:
+    crc = size = 0
+    with path.open("wb") as file:
+        for piece in pieces:
+            crc = google_crc32c.extend(crc, piece)
+            size += file.write(piece)
+        size += file.write(_CRC.pack(crc))
+        file.flush()
+        os.fsync(file.fileno())
+    return size
+
+
+def _read(path: Path) -> Snapshot:
+    data = path.read_bytes()
+    content, crc = data[: -_CRC.size], data[-_CRC.size :]
+    if not content.startswith(_MAGIC) or crc != _CRC.pack(google_crc32c.value(content)):
+        raise Damaged(f"{path}: the checksum does not match")
+    start = _HEAD.size + _HEAD.unpack_from(content)[1]
+    head = msgspec.json.decode(content[_HEAD.size : start], type=_Head)
+    arrays = {}
+    for array in head.arrays:
+        dtype, count = np.dtype(array.dtype), math.prod(array.shape)
+        flat = np.frombuffer(content, dtype, count, start)
+        arrays[array.name] = flat.reshape(array.shape).copy()
+        start += count * dtype.itemsize
+    return Snapshot(head.position, arrays, head.meta)
