@@ -15,6 +15,7 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
+from tailburn.app.token_commands import token_app
 
 cli = typer.Typer(
     name="tailburn",
@@ -23,6 +24,7 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+cli.add_typer(token_app, name="token")
 
 
 @cli.command()
@@ -61,7 +63,7 @@ def replay(
 ) -> None:
     """Take recorded telemetry in, at the receive times it was recorded with."""
     from tailburn.app.errors import UserError
-    from tailburn.app.replay import replay_into, replay_to
+    from tailburn.app.replay.commands import replay_into, replay_to
     from tailburn.app.settings_sources import load_settings
 
     if to is not None and store is not None:

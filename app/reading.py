@@ -1,0 +1,137 @@
+"""The commands that ask a store and print what it says."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, where_to_look
+from tailburn.app.answers.question import Question, question
+from tailburn.app.answers.requests import request_rows
+from tailburn.app.answers.tails import measured, tail_rows
+from tailburn.app.answers.trace import trace_answer
+from tailburn.app.errors import UserError
+from tailburn.app.settings_sources import load_settings
+from tailburn.app.terminal.output import json_lines, stderr, stdout
+from tailburn.app.terminal.tables import (
+    THIN,
+    excess_table,
+    hops_table,
+    requests_table,
+    tails_table,
+)
+from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
+from tailburn.engine.store.api import Store, StoreError
+from tailburn.engine.store.parquet import ParquetStore
+
+_CLOCK_TITLES = {"ttft": "to the first token", "decode": "from the first token to the last"}
+_SHOWN_REQUESTS = 50
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One command's options: where the store is, what is asked of it, how to answer."""
+
+    store: Path | None
+    config: Path | None
+    since: str | None
+    until: str | None
+    model: str | None
+    where: Sequence[str] | None
+    json: bool
+
+    def tails(self, by: str, exact: bool = False) -> None:
+        names = [name.strip() for name in by.split(",") if name.strip()]
+        with self._asked() as (store, asked):
+            rows = tail_rows(store, asked, names, exact)
+        if self.json:
+            json_lines(rows)
+        elif self._any(rows):
+            stdout().print(tails_table(measured(rows), names))
+            if any(row["thin"] for row in rows):
+                stderr().print(f"{THIN} rests on less than one request")
+
+    def requests(self) -> None:
+        limit = None if self.json else _SHOWN_REQUESTS
+        with self._asked() as (store, asked):
+            rows = request_rows(store, asked, limit)
+            if self.json:
+                json_lines(rows)
+                return
+            shown = list(rows)
+        if self._any(shown):
+            stdout().print(requests_table(shown))
+            if len(shown) == limit:
+                stderr().print(f"the last {limit}; all of them with --json")
+
+    def hops(self, slowest: str | None) -> None:
+        share = None if slowest is None else _share(slowest)
+        with self._asked() as (store, asked):
+            rows = excess_rows(store, asked, share) if share else hop_rows(store, asked)
+        if self.json:
+            json_lines(rows)
+        elif self._any([row for row in rows if row["hop"] != TOTAL]):
+            for clock, title in _CLOCK_TITLES.items():
+                self._print_hops([row for row in rows if row["clock"] == clock], title, slowest)
+
+    def trace(self, trace_id: str) -> None:
+        with self._asked() as (store, _):
+            answer = trace_answer(store, trace_id)
+        if self.json:
+            json_lines({"type": "span", **span} for span in answer.spans)
+            json_lines({"type": "request", **request} for request in answer.requests)
+            return
+        console = stdout()
+        if answer.spans:
+            console.print(waterfall(answer.spans))
+        for request in answer.requests:
+            console.print(f"request {request['request_id']}, {request['completeness']}")
+            console.print(request_breakdown(request))
+            console.print(clock_note(request))
+
+    def _print_hops(self, rows: Sequence[dict[str, Any]], title: str, slowest: str | None) -> None:
+        total, console = rows[-1], stdout()
+        if slowest is None:
+            title = f"{title}, {total['count']:,} requests"
+            console.print(hops_table(rows, f"Where the time went {title}"))
+            return
+        title = f"{title}: {total['slow']:,} slow requests against {total['rest']:,}"
+        console.print(excess_table(rows, f"What the slowest {slowest} took longer {title}"))
+        console.print(_verdict(total))
+
+    def _any(self, rows: Sequence[object]) -> bool:
+        if not rows:
+            stderr().print("no data: nothing in the store fits")
+        return bool(rows)
+
+    @contextmanager
+    def _asked(self) -> Iterator[tuple[Store, Question]]:
+        """The store and the question, the store's complaints turned into the user's."""
+        settings = load_settings({"store": self.store}, self.config)
+        if not settings.store.is_dir():
+            raise UserError(
+                f"{settings.store}: no store here; `tailburn serve` or `tailburn replay` makes one"
+            )
+        asked = question(self.since, self.until, self.model, self.where or (), time.time_ns())
+        try:
+            yield ParquetStore(settings.store, settings.query_memory_bytes), asked
+        except StoreError as error:
+            raise UserError(str(error)) from None
+
+
+def _verdict(total: dict[str, Any]) -> str:
+    owner = total["owner"]
+    return f"{owner or 'Nobody'} owns the excess. Look next: {where_to_look(total)}."
+
+
+def _share(text: str) -> float:
+    """`5%` or `0.05`."""
+    try:
+        value = float(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise UserError(f"--slowest {text!r}: want a share such as 5%")
+    return value
