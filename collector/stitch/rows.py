@@ -58,7 +58,6 @@ def concat(parts: Sequence[Rows]) -> Rows:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _hex(words: NDArray[np.uint64], big_endian: bool) -> NDArray[np.uint8]:
-    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     n, k = words.shape
     text = np.empty(n * k * 16, np.uint8)
     p = 0
@@ -68,9 +67,9 @@ def _hex(words: NDArray[np.uint64], big_endian: bool) -> NDArray[np.uint8]:
             for b in range(8):
                 shift = np.uint64(8 * (7 - b if big_endian else b))
                 byte = (w >> shift) & np.uint64(255)
-                text[p] = digits[byte >> np.uint64(4)]
-                text[p + 1] = digits[byte & np.uint64(15)]
-                p += 2
+                for nibble in (byte >> np.uint64(4), byte & np.uint64(15)):
+                    text[p] = nibble + (48 if nibble < 10 else 87)
+                    p += 1
     return text
 
 

@@ -79,10 +79,10 @@ class Table:
 
     def _room_for(self, more: int) -> None:
         traces, spans, tokens = (int(c) for c in self.counts)
-        self.traces = _grown(self.traces, traces + more)
-        self.wide = _grown(self.wide, spans + more)
-        self.narrow = _grown(self.narrow, spans + more)
-        self.tokens = _grown(self.tokens, tokens + more)
+        self.traces = grown(self.traces, traces + more)
+        self.wide = grown(self.wide, spans + more)
+        self.narrow = grown(self.narrow, spans + more)
+        self.tokens = grown(self.tokens, tokens + more)
         full = 2 * (traces + more) > len(self.slots)
         full = full or 2 * (spans + tokens + more) > len(self.digests)
         if full or 2 * (2 * spans + 2 * more) > len(self.ids):
@@ -207,22 +207,6 @@ class Table:
         self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
         self._index()
 
-    def remember(self, unit: int, trace: int, row: I64, hops: I64, version: int) -> None:
-        """Note a row that was given for `unit` (a root trace)."""
-        e = self.emitted_count
-        self.emitted = _grown(self.emitted, e + 1)
-        self.emitted_out = _grown(self.emitted_out, e + 1)
-        self.emitted_hops = _grown(self.emitted_hops, e + 1)
-        root = self.traces[unit]
-        self.emitted[e] = (
-            root[t.T_EMITTED], row[at.O_REQUEST], version, row[at.O_HASH], trace,
-        )  # fmt: skip
-        self.emitted_out[e] = row
-        self.emitted_hops[e] = hops
-        root[t.T_EMITTED] = e
-        root[t.T_EMITTED_COUNT] += 1
-        self.emitted_count += 1
-
     def state(self) -> dict[str, NDArray[np.generic]]:
         """What a snapshot needs."""
         traces, spans, tokens = (int(c) for c in self.counts)
@@ -254,7 +238,7 @@ def _power(n: int) -> int:
     return 1 << max(int(n - 1).bit_length(), 4)
 
 
-def _grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
+def grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
     """`matrix` itself, or a larger copy, with room for `rows`."""
     if rows <= len(matrix):
         return matrix

@@ -4,13 +4,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.build import build
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
 from tailburn.collector.stitch.tree import find_parents, mix, requests_of
 
-HOP_ENTRIES = 22
-TRACE_WORDS = 2
 NOTHING = -1
 
 W = NDArray[np.int64]
@@ -18,23 +17,20 @@ N = NDArray[np.int32]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def unit_sizes(
-    units: W, next_member: W, span_count: W, token_count: W, emitted_count: W
-) -> tuple[int, int, int, int, int]:
-    """(largest unit's spans, its tokens, all spans, all tokens, all rows given before)."""
-    most, most_tokens, total, all_tokens, given = 0, 0, 0, 0, 0
+def unit_sizes(units: W, traces: W) -> tuple[int, int, int, int]:
+    """(largest unit's spans, its tokens, spans of all, rows given before for all)."""
+    most, most_tokens, total, given = 0, 0, 0, 0
     for u in range(len(units)):
-        n, t = 0, 0
+        n, sends = 0, 0
         m = units[u]
-        given += emitted_count[m]
+        given += traces[m, t.T_EMITTED_COUNT]
         while m != NOTHING:
-            n += span_count[m]
-            t += token_count[m]
-            m = next_member[m]
-        most, most_tokens = max(most, n), max(most_tokens, t)
+            n += traces[m, t.T_COUNT]
+            sends += traces[m, t.T_TOKEN_COUNT]
+            m = traces[m, t.T_NEXT]
+        most, most_tokens = max(most, n), max(most_tokens, sends)
         total += n
-        all_tokens += t
-    return most, most_tokens, total, all_tokens, given
+    return most, most_tokens, total, given
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -69,16 +65,16 @@ def _canonical(wide: W, index: W, n: int) -> None:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _gather(unit: int, next_member: W, head: W, wide: W, narrow: N, index: W, uw: W, un: N) -> int:
+def _gather(unit: int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) -> int:
     n = 0
     m = unit
     while m != NOTHING:
-        i = head[m]
+        i = traces[m, t.T_HEAD]
         while i != NOTHING:
             index[n] = i
             n += 1
             i = wide[i, at.NEXT]
-        m = next_member[m]
+        m = traces[m, t.T_NEXT]
     _canonical(wide, index, n)
     for k in range(n):
         for c in range(uw.shape[1]):
@@ -89,19 +85,19 @@ def _gather(unit: int, next_member: W, head: W, wide: W, narrow: N, index: W, uw
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _gather_tokens(unit: int, next_member: W, token_head: W, tokens: W, ut: W) -> int:
+def _gather_tokens(unit: int, traces: W, tokens: W, ut: W) -> int:
     """Token times of the unit as rows (trace, parent span, ns), sorted by time."""
     n = 0
     m = unit
     while m != NOTHING:
-        i = token_head[m]
+        i = traces[m, t.T_TOKENS]
         while i != NOTHING:
             ut[n, 0] = m
             ut[n, 1] = tokens[i, 1]
             ut[n, 2] = tokens[i, 2]
             n += 1
             i = tokens[i, 0]
-        m = next_member[m]
+        m = traces[m, t.T_NEXT]
     if n > 1:
         order = np.argsort(ut[:n, 2], kind="mergesort")
         ut[:n] = ut[:n][order]
@@ -138,15 +134,11 @@ def _given_before(emitted: W, first: int, wanted: int) -> int:
 def stitch_units(
     units: W,
     closed_ns: W,
-    next_member: W,
-    head: W,
-    token_head: W,
-    key: W,
+    traces: W,
     tenant_hash: W,
     wide: W,
     narrow: N,
     tokens: W,
-    emitted_head: W,
     emitted: W,
     pool: tuple[W, W, W, W, W, W],
     seed: int,
@@ -185,8 +177,8 @@ def stitch_units(
     digest_offset[0] = 0
     for u in range(len(units)):
         unit = units[u]
-        n = _gather(unit, next_member, head, wide, narrow, index, uw, un)
-        t = _gather_tokens(unit, next_member, token_head, tokens, ut)
+        n = _gather(unit, traces, wide, narrow, index, uw, un)
+        sends = _gather_tokens(unit, traces, tokens, ut)
         conflict = find_parents(uw, n, seed, slots, parent)
         requests_of(uw, un, parent, n, stack, above, extent, merged, request, flags)
         for a in range(n):
@@ -194,7 +186,7 @@ def stitch_units(
                 continue
             count = _members(request, n, a, member)
             made = build(
-                uw, un, parent, member, count, a, flags[a], conflict, ut[:t], pool,
+                uw, un, parent, member, count, a, flags[a], conflict, ut[:sends], pool,
                 (by_row[0], by_row[1], by_row[2], by_row[3], by_row[4], by_row[5]),
                 (intervals[0], intervals[1], intervals[2], intervals[3], intervals[4]),
                 edges_ns, lost, closed_ns[u], out[rows], ttft_ns[rows], decode_ns[rows],
@@ -203,7 +195,10 @@ def stitch_units(
                 continue
             trace = out[rows, at.O_TRACE]
             this = request_id(
-                tenant_hash[trace], key[trace, 0], key[trace, 1], out[rows, at.O_ANCHOR]
+                tenant_hash[trace],
+                traces[trace, t.T_LOW],
+                traces[trace, t.T_HIGH],
+                out[rows, at.O_ANCHOR],
             )
             for k in range(a):
                 if (
@@ -214,7 +209,7 @@ def stitch_units(
                     this = mix(this ^ uw[a, at.START], 104)
                     break
             out[rows, at.O_REQUEST] = this
-            e = _given_before(emitted, emitted_head[unit], this)
+            e = _given_before(emitted, traces[unit, t.T_EMITTED], this)
             if e != NOTHING:
                 seen[e] = True
                 if emitted[e, 3] == out[rows, at.O_HASH]:
@@ -225,7 +220,7 @@ def stitch_units(
                 digests[d + i] = uw[member[i], at.DIGEST]
             digest_offset[rows + 1] = d + count
             rows += 1
-        e = emitted_head[unit]
+        e = traces[unit, t.T_EMITTED]
         while e != NOTHING:
             if not seen[e] and emitted[e, 3] != 0:
                 out[rows] = 0

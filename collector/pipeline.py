@@ -1,0 +1,264 @@
+"""Spans in log order become rows: plausibility, hops, stitching, rollups.
+
+Everything here runs on receive time, handed in; equal spans and equal times give equal rows.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailburn.collector import kept
+from tailburn.collector.balance import Balance
+from tailburn.collector.hops.classify import Classifier
+from tailburn.collector.hops.columns import HopColumns
+from tailburn.collector.otlp.plausible import REASONS, judge
+from tailburn.collector.spans import SpanBatch
+from tailburn.collector.stitch import intake as taken
+from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.clocks import OffsetPool
+from tailburn.collector.stitch.notes import note
+from tailburn.collector.stitch.rows import PromptClasses, Rows, concat, requests_table
+from tailburn.collector.stitch.table import Bounds, Table
+from tailburn.collector.stitch.unit import stitch_units, unit_sizes
+from tailburn.engine.names import HOPS
+from tailburn.engine.rollup import fold
+from tailburn.engine.schema import ROLLUPS, SIGNALS, SPANS
+
+SPANS_PER_CHUNK = 65_536
+"""Units are stitched in chunks of about this many spans, so that scratch stays small."""
+
+DROPPED = {
+    taken.TRACE_FULL: "trace full",
+    taken.TENANT_FULL: "tenant full",
+    taken.TABLE_FULL: "table full",
+}
+
+
+class Pipeline:
+    """Takes spans and the time; gives finished rows."""
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        *,
+        bounds: Bounds = Bounds(),  # noqa: B008 (frozen)
+        prompt_bounds: Sequence[int] = (256, 1024, 4096, 16_384),
+        seed: int = 0,
+    ) -> None:
+        self.classifier = classifier
+        self.dictionary = classifier.dictionary
+        self.resources = classifier.resources
+        self.balance = Balance()
+        self._table = Table(bounds, seed)
+        self._pool = OffsetPool()
+        self._classes = PromptClasses(prompt_bounds)
+        self._kept: list[kept.KeptSpans] = []
+        self._rows: list[Rows] = []
+        self._taken_back: list[Rows] = []
+        self._signals: list[pa.Table] = []
+        self._pending_spans = 0
+
+    def add(self, batch: SpanBatch, rejected: Sequence[tuple[int, str, int]]) -> None:
+        """Take spans in log order; `rejected` are (resource, reason, count) the door refused."""
+        for resource, reason, count in rejected:
+            self.balance.reject(resource, reason, count)
+        if not len(batch):
+            return
+        self.balance.receive(batch.resource)
+        judged = judge(batch)
+        columns = self.classifier.classify(batch)
+        quarantined = judged.quarantine != 0
+        wide, narrow = self._matrices(batch, columns, judged.repaired)
+        self._make_room(len(batch), int(batch.received_ns[-1]))
+        fate, _ = self._table.take(wide, narrow, batch.trace, quarantined)
+        self._settle(batch, fate, judged.quarantine)
+        by_position = columns.hop < 0
+        recognised = np.isin(columns.role, _HOP_ROLES) & ~by_position
+        self._kept.append(
+            kept.KeptSpans(
+                batch=batch,
+                stored=(fate == taken.KEPT),
+                hop=np.where(recognised, columns.hop.astype(np.int32) + 1, 0),
+                rule=np.where(columns.role > 0, columns.class_id + 1, 0),
+                quarantined=judged.quarantine.astype(np.int32),
+                repaired=judged.repaired,
+            )
+        )
+        self._pending_spans += int((fate == taken.KEPT).sum())
+
+    def signals(self, table: pa.Table) -> None:
+        """Take measured values on, as they are, in the schema SIGNALS."""
+        self._signals.append(table)
+
+    def advance(self, now_ns: int) -> None:
+        """Close what is due by `now_ns`."""
+        units, due_ns = self._table.due(now_ns)
+        if len(units):
+            self._stitch(units, due_ns)
+            self._table.evict(now_ns)
+
+    def close_all(self, now_ns: int) -> None:
+        """Close everything that is open, as at the end of a replay."""
+        units = self._table.oldest_open(np.iinfo(np.int64).max)
+        self._stitch(units, np.full(len(units), now_ns, np.int64))
+
+    def pending_rows(self) -> int:
+        """Rows that `take_rows` would give."""
+        signals = sum(t.num_rows for t in self._signals)
+        return self._pending_spans + sum(len(r) for r in self._rows) + signals
+
+    def take_rows(self) -> dict[str, pa.Table]:
+        """Finished rows per table since the last call; tables without rows are left out."""
+        tables: dict[str, pa.Table] = {}
+        texts = self.dictionary.texts
+        if self._rows:
+            rows = concat(self._rows)
+            tables["requests"] = requests_table(rows, texts, self._classes)
+            live = tables["requests"].filter(pa.array(~rows.tombstone))
+            folded = [fold(live)]
+            if self._taken_back:
+                older = requests_table(concat(self._taken_back), texts, self._classes)
+                folded.append(fold(older, sign=-1))
+            tables["rollups"] = pa.concat_tables(folded).cast(ROLLUPS)
+            self._rows, self._taken_back = [], []
+        if self._kept:
+            tables["spans"] = self._spans_table(texts)
+        if self._signals:
+            tables["signals"] = pa.concat_tables(self._signals).cast(SIGNALS)
+            self._signals = []
+        return {name: table for name, table in tables.items() if table.num_rows}
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Everything needed to go on, after `take_rows` was called and its rows published."""
+        arrays = {**self._table.state(), **self._pool.state()}
+        meta = {
+            "seed": self._table.seed,
+            "dictionary": self.dictionary.dump(),
+            "resources": self.resources.dump(),
+            "balance": self.balance.state(),
+        }
+        return arrays, meta
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave; the dictionary and resources are restored before."""
+        self._table.seed = int(meta["seed"])
+        self._table.restore(dict(arrays))
+        self._pool.restore(dict(arrays))
+        self.balance = Balance.restore(meta["balance"])
+
+    def _matrices(
+        self, batch: SpanBatch, columns: HopColumns, repaired: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        n = len(batch)
+        wide = np.empty((n, len(at.WIDE)), np.int64)
+        narrow = np.empty((n, len(at.NARROW)), np.int32)
+        own: dict[str, NDArray[Any]] = {
+            "span": batch.span.view(np.int64),
+            "parent": batch.parent.view(np.int64),
+            "start_ns": batch.start_ns,
+            "end_ns": batch.end_ns,
+            "received_ns": batch.received_ns,
+            "digest": batch.digest.view(np.int64),
+            "weight": batch.weight.view(np.int64),
+            "own_id": columns.own_id.view(np.int64),
+            "peer_id": columns.peer_id.view(np.int64),
+            "tenant": batch.tenant,
+            "repaired": repaired,
+            "first_with_headers": self.classifier.first_with_headers[columns.class_id],
+        }
+        for i, name in enumerate(at.WIDE):
+            if name not in ("next", "trace"):
+                wide[:, i] = own[name] if name in own else getattr(columns, name)
+        for i, name in enumerate(at.NARROW):
+            narrow[:, i] = own[name] if name in own else getattr(columns, name)
+        return wide, narrow
+
+    def _settle(
+        self, batch: SpanBatch, fate: NDArray[np.int8], quarantine: NDArray[np.int8]
+    ) -> None:
+        resource = batch.resource
+        if (fate != taken.KEPT).any():
+            self.balance.settle(resource[fate == taken.FOLDED], "folded")
+            self.balance.settle(resource[fate == taken.DUPLICATE], "duplicate")
+            for code, reason in DROPPED.items():
+                self.balance.settle(resource[fate == code], "dropped", reason)
+        for code in np.unique(quarantine[quarantine != 0]).tolist():
+            self.balance.settle(resource[quarantine == code], "quarantined", REASONS[code])
+
+    def _make_room(self, spans: int, now_ns: int) -> None:
+        """Give early what came first, rather than refuse what comes."""
+        missing = int(self._table.counts[1:].sum()) + spans - self._table.bounds.spans_in_all
+        if missing <= 0:
+            return
+        units = self._table.oldest_open(max(missing, self._table.bounds.spans_in_all // 8))
+        self._stitch(units, np.full(len(units), now_ns, np.int64))
+        self._table.evict(now_ns + self._table.bounds.keep_ns + 1)
+
+    def _stitch(self, units: NDArray[np.int64], closed_ns: NDArray[np.int64]) -> None:
+        traces = self._table.traces
+        sizes = traces[units, taken.T_SIZE] + traces[units, taken.T_TOKEN_COUNT]
+        chunk = np.cumsum(sizes) // SPANS_PER_CHUNK
+        for part in np.split(np.arange(len(units)), np.flatnonzero(np.diff(chunk)) + 1):
+            if len(part):
+                self._stitch_chunk(units[part], closed_ns[part])
+
+    def _stitch_chunk(self, units: NDArray[np.int64], closed_ns: NDArray[np.int64]) -> None:
+        table = self._table
+        traces = table.traces
+        most, most_tokens, spans, given_before = unit_sizes(units, traces)
+        most_rows = spans + given_before + 1
+        out = np.empty((most_rows, len(at.OUT)), np.int64)
+        ttft_ns = np.empty((most_rows, len(HOPS) + 1), np.int64)
+        decode_ns = np.empty((most_rows, len(HOPS) + 1), np.int64)
+        given = np.empty(most_rows, np.int64)
+        digests = np.empty(spans + 1, np.int64)
+        offset = np.zeros(most_rows + 1, np.int64)
+        rows = stitch_units(
+            units, closed_ns, traces, self._tenant_hashes(traces), table.wide, table.narrow,
+            table.tokens, table.emitted[: table.emitted_count], self._pool.arrays(), table.seed,
+            most, most_tokens, out, ttft_ns, decode_ns, given, digests, offset,
+        )  # fmt: skip
+        traces[units, taken.T_OPEN] = 0
+        if rows:
+            hops_ns = np.concatenate([ttft_ns[:rows], decode_ns[:rows]], axis=1)
+            fresh, taken_back = note(
+                table, out[:rows], hops_ns, given[:rows],
+                digests[: offset[rows]], offset[: rows + 1],
+            )  # fmt: skip
+            self._rows.append(fresh)
+            if len(taken_back):
+                self._taken_back.append(taken_back)
+
+    def _tenant_hashes(self, traces: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes = traces[: self._table.counts[0], taken.T_TENANT]
+        used = np.flatnonzero(np.bincount(codes))
+        by_code = np.zeros(int(used[-1]) + 1, np.int64)
+        for code in used.tolist():
+            text = self.dictionary.text(code).encode()
+            by_code[code] = int.from_bytes(hashlib.blake2b(text, digest_size=7).digest())
+        return by_code[codes]
+
+    def _spans_table(self, texts: Sequence[str]) -> pa.Table:
+        spans = kept.concat(self._kept)
+        self._kept, self._pending_spans = [], 0
+        sound = spans.stored & (spans.quarantined == 0)
+        self.balance.settle(spans.batch.resource[sound], "stored")
+        codes = range(int(spans.batch.resource.max()) + 1) if len(spans.batch) else range(0)
+        if not spans.stored.any():
+            return SPANS.empty_table()
+        return kept.spans_table(
+            spans,
+            texts,
+            [self.resources.service(c) for c in codes],
+            [self.resources.json(c) for c in codes],
+            ["", *HOPS],
+            ["", *(c.name for c in self.classifier.classes)],
+            ["", *REASONS[1:]],
+        )
+
+
+_HOP_ROLES = np.array([2, 3, 4, 5, 8], np.int8)

@@ -1,0 +1,87 @@
+"""Noting in the table which rows were given, so that the next version knows its last."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tailburn.collector.stitch import intake as t
+from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.rows import Rows
+from tailburn.collector.stitch.table import Table, grown
+
+I64 = NDArray[np.int64]
+
+
+def note(
+    table: Table, out: I64, hops_ns: I64, given: I64, digests: I64, digest_offset: I64
+) -> tuple[Rows, Rows]:
+    """Note stitched rows and number their versions.
+
+    `given[r]` is the emitted row that `out[r]` replaces or takes back, -1 for a new request.
+    Returns (the rows to store, the older versions they take the place of).
+    """
+    n = len(out)
+    old = given >= 0
+    at_old = given[old]
+    version = np.ones(n, np.int32)
+    version[old] = table.emitted[at_old, 2] + 1
+    tombstone = old & (out[:, at.O_HASH] == 0)
+    was_live = table.emitted[at_old, 3] != 0
+    taken_back = _rows_of(
+        table,
+        table.emitted_out[at_old][was_live].copy(),
+        table.emitted_hops[at_old][was_live].copy(),
+    )
+    closed_ns = out[tombstone, at.O_CLOSED]
+    out[tombstone] = table.emitted_out[given[tombstone]]
+    out[tombstone, at.O_CLOSED] = closed_ns
+    content = np.where(tombstone, 0, out[:, at.O_HASH])
+    table.emitted[at_old, 2] = version[old]
+    table.emitted[at_old, 3] = content[old]
+    table.emitted_out[at_old] = out[old]
+    table.emitted_hops[at_old] = hops_ns[old]
+    _append(table, out[~old], hops_ns[~old])
+    rows = _rows_of(table, out, hops_ns)
+    rows.version = version
+    rows.tombstone = tombstone
+    rows.digests = digests
+    rows.digest_offset = digest_offset
+    return rows, taken_back
+
+
+def _rows_of(table: Table, out: I64, hops_ns: I64) -> Rows:
+    words = table.traces[out[:, at.O_TRACE]][:, [t.T_LOW, t.T_HIGH]]
+    return Rows(
+        out=out,
+        hops_ns=hops_ns,
+        version=np.ones(len(out), np.int32),
+        tombstone=np.zeros(len(out), np.bool_),
+        trace_words=words,
+        digests=np.zeros(0, np.int64),
+        digest_offset=np.zeros(len(out) + 1, np.int64),
+    )
+
+
+def _append(table: Table, out: I64, hops_ns: I64) -> None:
+    e = table.emitted_count
+    table.emitted = grown(table.emitted, e + len(out))
+    table.emitted_out = grown(table.emitted_out, e + len(out))
+    table.emitted_hops = grown(table.emitted_hops, e + len(out))
+    table.emitted_out[e : e + len(out)] = out
+    table.emitted_hops[e : e + len(out)] = hops_ns
+    _link(table.traces, table.emitted, out, e)
+    table.emitted_count += len(out)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _link(traces: I64, emitted: I64, out: I64, first: int) -> None:
+    for r in range(len(out)):
+        trace = out[r, at.O_TRACE]
+        root = t.root_of(traces, trace)
+        emitted[first + r, 0] = traces[root, t.T_EMITTED]
+        emitted[first + r, 1] = out[r, at.O_REQUEST]
+        emitted[first + r, 2] = 1
+        emitted[first + r, 3] = out[r, at.O_HASH]
+        emitted[first + r, 4] = trace
+        traces[root, t.T_EMITTED] = first + r
+        traces[root, t.T_EMITTED_COUNT] += 1
