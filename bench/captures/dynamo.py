@@ -50,6 +50,8 @@ def _parts(group: Group, sent: Sent) -> Mapping[str, int] | None:
     if sent.first_ns is None or not frontends or not workers or not routes:
         return None
     frontend = frontends[0]
+    if "ttft_ms" not in frontend.attributes:
+        return None
     first = frontend.start_ns + round(frontend.number("ttft_ms") * 1e6)
     return {
         "client and its edge": frontend.start_ns - sent.sent_ns + sent.first_ns - first,

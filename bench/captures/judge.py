@@ -231,6 +231,8 @@ def _waits(case: Case, found: Sequence[Found]) -> Iterator[Check]:
         held[part] = sorted(pair.got or 0.0 for pair in pairs)
         yield median_within(f"{wait.phase}: wait in {part}, median", pairs, 0.005)
         yield within(f"{wait.phase}: wait in {part}, each request", pairs, 0.005, 0.9, "s")
+    if not known:
+        return
     most = max(held, key=lambda part: held[part][len(known) // 2])
     yield Check(
         f"{wait.phase}: who held most of the wait",

@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tailburn.engine.names import DECODE_HOP_COLUMNS, TTFT_HOP_COLUMNS, VANTAGES, column_of
+from tailburn.engine.names import (
+    DECODE_HOP_COLUMNS,
+    TTFT_HOP_COLUMNS,
+    VANTAGES,
+    ttft_hop_column,
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Row:
 
     def ttft_in(self, hops: Iterable[str]) -> float:
         """Seconds of the breakdown to the first token that `hops` hold together."""
-        return sum(self.seconds(f"ttft_{column_of(hop)}_s") or 0.0 for hop in hops)
+        return sum(self.seconds(ttft_hop_column(hop)) or 0.0 for hop in hops)
 
     @property
     def ttft_ns(self) -> int | None:
