@@ -24,7 +24,9 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+hops_app = typer.Typer()
 cli.add_typer(token_app, name="token")
+cli.add_typer(hops_app, name="hops")
 
 
 @cli.command()
@@ -117,6 +119,33 @@ def requests(
     from tailburn.app.reading import Reader
 
     Reader(store, config, since, until, model, where, json).requests()
+
+
+@hops_app.callback(invoke_without_command=True)
+def hops(
+    context: typer.Context,
+    slowest: Annotated[
+        str | None,
+        typer.Option(
+            "--slowest",
+            metavar="SHARE",
+            help="Set this share, such as 5%, against the rest: which hop owns the excess.",
+        ),
+    ] = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = None,
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """Where the time went, hop by hop; and the rules that recognise hops."""
+    if context.invoked_subcommand is not None:
+        return
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, since, until, model, where, json).hops(slowest)
 
 
 @cli.command()

@@ -4,29 +4,14 @@ import subprocess
 from collections.abc import Callable
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailburn.app.exposition import RequestSeries
 from tailburn.engine.schema import REQUESTS
+from tests.app.rows import make_rows
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
-
-
-def rows(**columns: object) -> pa.Table:
-    """REQUESTS with the given columns (lists of one length), version 1 unless told."""
-    arrays = {name: pa.array(values) for name, values in columns.items()}
-    n = len(next(iter(arrays.values())))
-    arrays.setdefault("version", pa.array([1] * n))
-    arrays["received_ns"] = pa.array([60_000_000_000] * n)
-    return pa.table(
-        [
-            arrays[f.name].cast(f.type) if f.name in arrays else pa.nulls(n, f.type)
-            for f in REQUESTS
-        ],
-        schema=REQUESTS,
-    )
 
 
 def samples(text: str) -> dict[Sample, float]:
@@ -48,8 +33,8 @@ def buckets(text: str, metric: str, **labels: str) -> dict[float, float]:
 
 def test_a_clock_becomes_a_histogram_per_vantage_and_series() -> None:
     series = RequestSeries()
-    series.observe(rows(ttft_client_s=[0.3, 0.5, None], model=["a", "a", "a"]))
-    series.observe(rows(ttft_client_s=[2.0], ttft_engine_s=[0.1], model=["b"]))
+    series.observe(make_rows(ttft_client_s=[0.3, 0.5, None], model=["a", "a", "a"]))
+    series.observe(make_rows(ttft_client_s=[2.0], ttft_engine_s=[0.1], model=["b"]))
     text = series.render()
     counts = buckets(text, "tailburn_ttft_seconds", model="a", vantage="client")
     assert counts[float("inf")] == 2
@@ -61,7 +46,7 @@ def test_a_clock_becomes_a_histogram_per_vantage_and_series() -> None:
 
 def test_bounds_are_finer_than_a_factor_of_1_5_from_a_tenth_ms_to_a_quarter_hour() -> None:
     series = RequestSeries()
-    series.observe(rows(e2e_gateway_s=[5_000.0]))
+    series.observe(make_rows(e2e_gateway_s=[5_000.0]))
     counts = buckets(series.render(), "tailburn_e2e_seconds")
     bounds = np.array(list(counts)[:-1])
     assert bounds[0] < 0.000_1 and bounds[-1] > 700
@@ -71,7 +56,7 @@ def test_bounds_are_finer_than_a_factor_of_1_5_from_a_tenth_ms_to_a_quarter_hour
 
 def test_every_request_is_counted_also_one_without_a_clock() -> None:
     series = RequestSeries()
-    series.observe(rows(queue_s=[None, 0.1, 0.2], model=["a", "a", "b"]))
+    series.observe(make_rows(queue_s=[None, 0.1, 0.2], model=["a", "a", "b"]))
     counts = {
         dict(labels)["model"]: value
         for (name, labels), value in samples(series.render()).items()
@@ -82,15 +67,15 @@ def test_every_request_is_counted_also_one_without_a_clock() -> None:
 
 def test_a_newer_version_is_not_counted_again() -> None:
     series = RequestSeries()
-    series.observe(rows(queue_s=[0.2, 0.4], version=[1, 2]))
+    series.observe(make_rows(queue_s=[0.2, 0.4], version=[1, 2]))
     assert buckets(series.render(), "tailburn_queue_seconds")[float("inf")] == 1
 
 
 def test_a_series_that_changes_is_rendered_again_and_no_other_is_lost() -> None:
     series = RequestSeries()
-    series.observe(rows(itl_max_s=[0.2, 0.3], replica=["one", "two"]))
+    series.observe(make_rows(itl_max_s=[0.2, 0.3], replica=["one", "two"]))
     series.render()
-    series.observe(rows(itl_max_s=[0.4], replica=["two"]))
+    series.observe(make_rows(itl_max_s=[0.4], replica=["two"]))
     text = series.render()
     totals = {r: buckets(text, "tailburn_itl_max_seconds", replica=r) for r in ("one", "two")}
     assert (totals["one"][float("inf")], totals["two"][float("inf")]) == (1, 2)
@@ -98,8 +83,9 @@ def test_a_series_that_changes_is_rendered_again_and_no_other_is_lost() -> None:
 
 def test_hops_are_counted_in_seconds_before_and_after_the_first_token() -> None:
     series = RequestSeries()
+    times = {"ttft_queue_s": [0.25], "decode_decode_s": [1.5], "ttft_gateway_self_s": [0.5]}
     for _ in range(2):
-        series.observe(rows(ttft_queue_s=[0.25], decode_decode_s=[1.5], ttft_gateway_self_s=[0.5]))
+        series.observe(make_rows(**times))
     hops = {
         (dict(labels)["phase"], dict(labels)["hop"]): value
         for (name, labels), value in samples(series.render()).items()
@@ -110,7 +96,7 @@ def test_hops_are_counted_in_seconds_before_and_after_the_first_token() -> None:
 
 def test_past_the_bound_new_series_share_one() -> None:
     series = RequestSeries(max_series=2)
-    series.observe(rows(queue_s=[0.1] * 5, model=["a", "b", "c", "d", "e"]))
+    series.observe(make_rows(queue_s=[0.1] * 5, model=["a", "b", "c", "d", "e"]))
     text = series.render()
     assert buckets(text, "tailburn_queue_seconds", model="other")[float("inf")] == 3
 
@@ -118,14 +104,14 @@ def test_past_the_bound_new_series_share_one() -> None:
 @pytest.mark.parametrize("name", ['quo"te', "back\\slash", "new\nline", "{}=,", "ümlaut"])
 def test_any_text_survives_as_a_label(name: str) -> None:
     series = RequestSeries()
-    series.observe(rows(queue_s=[0.1], model=[name]))
+    series.observe(make_rows(queue_s=[0.1], model=[name]))
     assert buckets(series.render(), "tailburn_queue_seconds", model=name)[float("inf")] == 1
 
 
 def test_promtool_finds_nothing_to_say(need_program: Callable[[str], str]) -> None:
     series = RequestSeries()
     one = {c: [0.5] for c in REQUESTS.names if c.endswith("_s")}
-    series.observe(rows(**one, output_tokens=[20], model=["m"]))
+    series.observe(make_rows(**one, output_tokens=[20], model=["m"]))
     checked = subprocess.run(
         [need_program("promtool"), "check", "metrics"],
         input=series.render(),
