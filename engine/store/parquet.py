@@ -1,9 +1,7 @@
 """The store on Parquet segments, read by DuckDB: no server, and any tool can open the files."""
 
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,45 +9,51 @@ import pyarrow.compute as pc
 
 from tailburn.engine import rollup
 from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, TABLES
-from tailburn.engine.store import reading, sql
+from tailburn.engine.store import reading
 from tailburn.engine.store.api import (
     ALWAYS,
     U64,
-    BadQuery,
+    Compacted,
     Damaged,
     LogRange,
-    NotDurable,
+    Retired,
+    TableUsage,
     Trace,
     UnknownColumn,
-    UnreadableFile,
     Window,
 )
+from tailburn.engine.store.files import Files
+from tailburn.engine.store.keeping import THINNING_COLUMNS, Keeping
+from tailburn.engine.store.numbering import Numbering
 from tailburn.engine.store.rows import TIME_COLUMN, check_columns, fit, schema_of
-from tailburn.engine.store.segments import (
-    HOUR_NS,
-    Stage,
-    hour_folder,
-    next_number,
-    replaced,
-    segment_name,
-    segments,
-    temporaries,
+from tailburn.engine.store.segments import HOUR_NS, Stage, hour_folder, segment_name
+from tailburn.engine.store.sql import (
+    Engine,
+    equalities,
+    identifier,
+    latest_requests,
+    scan,
+    views,
 )
-from tailburn.engine.store.writing import remove, write_segment
-
-_ATTEMPTS = 8
-_Result = TypeVar("_Result")
+from tailburn.engine.store.upkeep import Upkeep
+from tailburn.engine.store.writing import write_segment
 
 
 class ParquetStore:
     """`Store` in a folder. Safe to use from several threads; one process may write."""
 
-    def __init__(self, root: Path, memory_bytes: int = 1 << 30, threads: int = 2) -> None:
+    def __init__(
+        self,
+        root: Path,
+        keeping: Keeping | None = None,
+        memory_bytes: int = 1 << 30,
+        threads: int = 2,
+    ) -> None:
         self.root = root
-        self._engine = sql.Engine(root, memory_bytes, threads)
-        self._numbering = threading.Lock()
-        self._next_number: dict[tuple[str, int], int] = {}
-        self._damaged: dict[Path, Damaged] = {}
+        self._engine = Engine(root, memory_bytes, threads)
+        self._files = Files(root)
+        self._numbering = Numbering(root)
+        self._upkeep = Upkeep(self._files, self._numbering, keeping or Keeping(), self._closed)
 
     def publish(self, table: str, rows: pa.Table, log: LogRange) -> None:
         schema = schema_of(table)
@@ -57,25 +61,12 @@ class ParquetStore:
         if unknown:
             raise ValueError(f"{table} has no column {', '.join(sorted(unknown))}")
         for hour_ns, part in _by_hour(fit(rows, schema), TIME_COLUMN[table]):
-            name = segment_name(log, self._number(table, hour_ns), Stage.PUBLISHED)
-            write_segment(hour_folder(self.root, table, hour_ns) / name, table, part)
+            folder = hour_folder(self.root, table, hour_ns)
+            with self._numbering.publishing(table, hour_ns) as n:
+                write_segment(folder / segment_name(log, n, Stage.PUBLISHED), table, part)
 
     def discard_after(self, position: int) -> int:
-        doomed: list[Path] = []
-        leftovers: list[Path] = []
-        for table in TABLES:
-            leftovers += [*temporaries(self.root, table), *replaced(self.root, table)]
-            for segment in segments(self.root, table, ALWAYS):
-                if segment.log.last <= position:
-                    continue
-                if segment.stage is not Stage.PUBLISHED:
-                    raise NotDurable(
-                        f"{segment.path}: merged as durable up to {segment.log.last}, "
-                        f"but the restart begins after {position}"
-                    )
-                doomed.append(segment.path)
-        remove(leftovers)
-        return remove(doomed)
+        return self._upkeep.discard_after(position)
 
     def requests(
         self,
@@ -86,20 +77,20 @@ class ParquetStore:
     ) -> pa.Table:
         chosen = list(columns) if columns is not None else REQUESTS.names
         check_columns("requests", [*chosen, *(where or {})])
-        names = ", ".join(sql.identifier(c) for c in chosen)
+        names = ", ".join(identifier(c) for c in chosen)
         conditions, parameters = _conditions("requests", window, where or {})
 
         since = Window(window.since_ns, None)
 
         def read() -> pa.Table:
-            files = self._files("requests", window)
+            files = self._files.sound("requests", window)
             if latest:
-                rows = f"({sql.latest_requests(files, self._files('requests', since))})"
+                rows = f"({latest_requests(files, self._files.sound('requests', since))})"
             else:
-                rows = sql.scan("requests", files)
+                rows = scan("requests", files)
             return self._engine.run(f"SELECT {names} FROM {rows} WHERE {conditions}", parameters)
 
-        found = self._retry(read, ["requests"], since)
+        found = self._files.read(read, ["requests"], since)
         return fit(found, pa.schema([REQUESTS.field(c) for c in chosen]))
 
     def trace(self, trace_id: str, hint: Window | None = None) -> Trace:
@@ -112,26 +103,26 @@ class ParquetStore:
             return Trace(SPANS.empty_table(), REQUESTS.empty_table())
 
         def read() -> pa.Table:
-            files = self._files("spans", window)
+            files = self._files.sound("spans", window)
             found = self._engine.run(
-                f"SELECT DISTINCT filename FROM {sql.scan('spans', files, filename=True)} "
+                f"SELECT DISTINCT filename FROM {scan('spans', files, filename=True)} "
                 "WHERE trace_id = ?",
                 [raw],
             )
             holding = [Path(p) for p in found.column(0).to_pylist()]
             return _read_traces("spans", holding, np.frombuffer(raw[:8], "<u8"), window)
 
-        spans = self._retry(read, ["spans"], window)
+        spans = self._files.read(read, ["spans"], window)
         exact = pc.equal(spans.column("trace_id"), pa.scalar(raw, pa.binary(16)))
         requests = self.requests(window, {"trace_id": raw.hex()})
         return Trace(spans.filter(exact).sort_by("start_ns"), requests)
 
     def closed_traces(self, window: Window = ALWAYS) -> U64:
         def read() -> U64:
-            words = [_closed(path, window) for path in self._files("requests", window)]
+            words = [_closed(path, window) for path in self._files.sound("requests", window)]
             return np.unique(np.concatenate(words)) if words else np.zeros(0, np.uint64)
 
-        return self._retry(read, ["requests"], window)
+        return self._files.read(read, ["requests"], window)
 
     def spans_of(self, trace_words: U64, window: Window = ALWAYS) -> pa.Table:
         return self._rows_of("spans", trace_words, window)
@@ -155,79 +146,49 @@ class ParquetStore:
             conditions += " AND list_contains(?, clock)"
             parameters.append(list(clocks))
         names = [*by, "clock", "count", "sum_s", "min_s", "max_s", "buckets", "counts"]
-        listed = ", ".join(sql.identifier(n) for n in names)
+        listed = ", ".join(identifier(n) for n in names)
 
         def read() -> pa.Table:
-            rows = sql.scan("rollups", self._files("rollups", window))
+            rows = scan("rollups", self._files.sound("rollups", window))
             return self._engine.run(f"SELECT {listed} FROM {rows} WHERE {conditions}", parameters)
 
-        found = self._retry(read, ["rollups"], window)
+        found = self._files.read(read, ["rollups"], window)
         return rollup.merge(fit(found, pa.schema([ROLLUPS.field(n) for n in names])), by)
 
     def query(
-        self, sql_text: str, parameters: Sequence[object] = (), window: Window = ALWAYS
+        self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
     ) -> pa.Table:
-        self._engine.check_reads_only(sql_text)
+        self._engine.check_reads_only(sql)
 
         def read() -> pa.Table:
-            files = {table: self._files(table, window) for table in TABLES}
-            later = self._files("requests", Window(window.since_ns, None))
-            return self._engine.run(sql_text, parameters, sql.views(files, later))
+            files = {table: self._files.sound(table, window) for table in TABLES}
+            later = self._files.sound("requests", Window(window.since_ns, None))
+            return self._engine.run(sql, parameters, views(files, later))
 
-        return self._retry(read, list(TABLES), window)
+        return self._files.read(read, list(TABLES), window)
+
+    def compact(self, now_ns: int, durable_position: int) -> Compacted:
+        return self._upkeep.compact(now_ns, durable_position)
+
+    def retain(self, now_ns: int) -> Mapping[str, Retired]:
+        return self._upkeep.retain(now_ns)
+
+    def usage(self) -> Mapping[str, TableUsage]:
+        return {table: self._files.usage(table) for table in TABLES}
 
     def damaged(self) -> Sequence[Damaged]:
-        return list(self._damaged.values())
+        return self._files.damaged()
 
-    def _files(self, table: str, window: Window) -> list[Path]:
-        listed = (s.path for s in segments(self.root, table, window))
-        return [path for path in listed if path not in self._damaged]
+    def _closed(self, window: Window) -> pa.Table:
+        return self.requests(window, columns=THINNING_COLUMNS)
 
     def _rows_of(self, table: str, trace_words: U64, window: Window) -> pa.Table:
         words = np.unique(trace_words)
 
         def read() -> pa.Table:
-            return _read_traces(table, self._files(table, window), words, window)
+            return _read_traces(table, self._files.sound(table, window), words, window)
 
-        return self._retry(read, [table], window)
-
-    def _retry(self, read: Callable[[], _Result], tables: Sequence[str], window: Window) -> _Result:
-        """What `read` returns, tried again while compaction moves files or damage is found."""
-        for _ in range(_ATTEMPTS):
-            before = {table: self._files(table, window) for table in tables}
-            try:
-                return read()
-            except UnreadableFile as error:
-                suspects = [
-                    (table, path)
-                    for table, paths in before.items()
-                    for path in paths
-                    if error.path in (None, path)
-                ]
-                if not self._examine(suspects):
-                    raise BadQuery(str(error)) from error
-        raise BadQuery("the store's files changed faster than they could be read")
-
-    def _examine(self, suspects: list[tuple[str, Path]]) -> bool:
-        """Whether any of these files is gone, or is found damaged and skipped from now on."""
-        changed = False
-        for table, path in suspects:
-            reason = reading.damage(path, schema_of(table))
-            if not path.exists():
-                changed = True
-            elif reason is not None:
-                self._damaged[path] = Damaged(table, str(path), reason)
-                changed = True
-        return changed
-
-    def _number(self, table: str, hour_ns: int) -> int:
-        """The next number of a segment in its hour, never one used before."""
-        with self._numbering:
-            key = (table, hour_ns)
-            if key not in self._next_number:
-                self._next_number[key] = next_number(self.root, table, hour_ns)
-            self._next_number[key] += 1
-            return self._next_number[key] - 1
+        return self._files.read(read, [table], window)
 
 
 def _by_hour(rows: pa.Table, time_column: str) -> Iterable[tuple[int, pa.Table]]:
@@ -241,7 +202,7 @@ def _by_hour(rows: pa.Table, time_column: str) -> Iterable[tuple[int, pa.Table]]
 
 def _conditions(table: str, window: Window, where: Mapping[str, str]) -> tuple[str, list[object]]:
     """What stands after WHERE, and its parameters."""
-    equal, values = sql.equalities(where)
+    equal, values = equalities(where)
     time = TIME_COLUMN[table]
     bounds = [(">=", window.since_ns), ("<", window.until_ns)]
     limits = [(f"{time} {compare} ?", at) for compare, at in bounds if at is not None]

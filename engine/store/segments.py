@@ -69,6 +69,11 @@ def segments(root: Path, table: str, window: Window) -> list[Segment]:
     return found
 
 
+def segments_of_hour(root: Path, table: str, hour_ns: int) -> list[Segment]:
+    """The segments of one hour, in order of `n`."""
+    return _in_hour(table, hour_ns, hour_folder(root, table, hour_ns))
+
+
 def hours(root: Path, table: str) -> list[tuple[int, list[Segment]]]:
     """Every hour of a table with its segments, oldest first."""
     return [
