@@ -5,16 +5,16 @@ union of deeper intervals. What no interval covers is unattributed, the last ent
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tailburn.engine.compiled import compiled, inlined
 from tailburn.engine.names import HOPS
 
 DEPTHS = len(HOPS)
 UNATTRIBUTED_INDEX = DEPTHS
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def sweep(
     begin_ns: NDArray[np.int64],
     end_ns: NDArray[np.int64],
@@ -60,7 +60,7 @@ def sweep(
         _own_by_painting(begin_ns, end_ns, hop, count, edges_ns, n, self_ns)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _own_by_scan(
     begin_ns: NDArray[np.int64],
     end_ns: NDArray[np.int64],
@@ -82,7 +82,7 @@ def _own_by_scan(
         self_ns[owner if owner >= 0 else UNATTRIBUTED_INDEX] += b - a
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _own_by_painting(
     begin_ns: NDArray[np.int64],
     end_ns: NDArray[np.int64],

@@ -1,7 +1,6 @@
 """One request's spans become its row."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
@@ -42,6 +41,7 @@ from tailburn.collector.stitch.vantage import (
     was_streamed,
 )
 from tailburn.engine.breakdown import sweep
+from tailburn.engine.compiled import compiled, inlined
 from tailburn.engine.names import COMPLETENESS, OUTCOMES
 
 UNKNOWN_OUTCOME, OK = OUTCOMES.index("unknown"), OUTCOMES.index("ok")
@@ -64,7 +64,7 @@ _SERVICE_CODE, _CLIENT_CODE = at.CODES.index("service"), at.CODES.index("client"
 _SOURCE = np.array([getattr(at, name.upper()) for name in at.CODES], np.int64)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def build(
     wide: W,
     narrow: N,
@@ -171,7 +171,7 @@ def build(
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _is_request(narrow: N, member: W, count: int, anchor: int) -> bool:
     if narrow[anchor, at.ROLE] != EDGE:
         return True
@@ -181,7 +181,7 @@ def _is_request(narrow: N, member: W, count: int, anchor: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _clocks(vantage: W, out: W) -> None:
     starts, ends = 0, 0
     for v in range(3):
@@ -198,7 +198,7 @@ def _clocks(vantage: W, out: W) -> None:
     out[at.O_END] = ends
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _outermost_measured(vantage: W) -> int:
     for v in range(3):
         if vantage[v, V_SPAN] >= 0 and vantage[v, V_FIRST] > 0:
@@ -206,7 +206,7 @@ def _outermost_measured(vantage: W) -> int:
     return -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _queue(wide: W, narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W) -> int:
     """First scheduled minus enqueued, where the engine tells; its own word or its spans'."""
     e = vantage[AT_ENGINE, V_SPAN]
@@ -220,7 +220,7 @@ def _queue(wide: W, narrow: N, member: W, count: int, hop: W, lost: I8, vantage:
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
     """Token counts: the client's usage first, then the engine's sum, then the gateway's word."""
     for c in range(4):
@@ -247,7 +247,7 @@ def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
         out[at.O_OUTPUT] = -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _outcome(narrow: N, member: W, count: int, hop: W, lost: I8, anchor: int, vantage: W) -> int:
     """Status is one witness among several: the caller's word, then evidence of an end."""
     c, g, e = vantage[AT_CLIENT, V_SPAN], vantage[AT_GATEWAY, V_SPAN], vantage[AT_ENGINE, V_SPAN]
@@ -282,7 +282,7 @@ def _outcome(narrow: N, member: W, count: int, hop: W, lost: I8, anchor: int, va
     return UNKNOWN_OUTCOME
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _calls_out(narrow: N, member: W, count: int) -> bool:
     for i in range(count):
         if narrow[member[i], at.ROLE] == EDGE:
@@ -290,7 +290,7 @@ def _calls_out(narrow: N, member: W, count: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _http_status(narrow: N, member: W, count: int, hop: W, lost: I8) -> int:
     status, depth = -1, 1000
     for i in range(count):
@@ -300,7 +300,7 @@ def _http_status(narrow: N, member: W, count: int, hop: W, lost: I8) -> int:
     return status
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _completeness(
     wide: W,
     narrow: N,
@@ -342,7 +342,7 @@ def _completeness(
     out[at.O_MISSING] = missing
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _dimensions(narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W, out: W) -> None:
     """Dimensions: the outermost hop's word, but the engine's own for where it ran."""
     e = vantage[AT_ENGINE, V_SPAN]
@@ -375,13 +375,17 @@ def _dimensions(narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W, 
     out[at.O_CROSS_ZONE] = crossed
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _content_hash(out: W, ttft_ns: W, decode_ns: W) -> int:
     h = np.int64(17)
     for c in range(at.O_START, len(out)):
         if c != at.O_HASH and c != at.O_OFFSET and c != at.O_HALF_WIDTH:
-            h = mix(h ^ out[c], 11)
+            h = _fold(h, out[c])
     for i in range(len(ttft_ns)):
-        h = mix(h ^ ttft_ns[i], 12)
-        h = mix(h ^ decode_ns[i], 13)
-    return h
+        h = _fold(_fold(h, ttft_ns[i]), decode_ns[i])
+    return mix(h, 11)
+
+
+@inlined
+def _fold(h: int, value: int) -> int:
+    return ((h ^ value) * np.int64(0x9E3779B97F4A7C1)) ^ (h >> 29)

@@ -7,10 +7,10 @@ the honest error. Where zero is possible it is taken: no correction without evid
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.tree import mix
+from tailburn.engine.compiled import compiled, inlined
 
 SAMPLES = 256
 WINDOW_NS = 300 * 1_000_000_000
@@ -65,7 +65,7 @@ class OffsetPool:
         self.seen[used] = state["pool_seen"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _slot(pair: I64, seen: I64, caller: int, server: int, insert: bool) -> int:
     j = mix(caller * 1_000_003 + server, 7) & (PAIRS - 1)
     for _ in range(64):
@@ -81,7 +81,7 @@ def _slot(pair: I64, seen: I64, caller: int, server: int, insert: bool) -> int:
     return -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def observe(
     pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
     caller: int, server: int, low: int, high: int, now_ns: int,
@@ -97,7 +97,7 @@ def observe(
     seen[j] += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def offset_of(
     pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
     caller: int, server: int, now_ns: int,
@@ -118,7 +118,7 @@ def offset_of(
     return estimate[j, 0], estimate[j, 1]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: int, now_ns: int) -> tuple[int, int]:
     kept = min(seen, SAMPLES)
     newest = at_ns[:kept].max()

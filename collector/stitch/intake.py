@@ -1,12 +1,12 @@
 """Taking spans into the table: which trace, seen before, within bounds."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.tree import CALL, EDGE, SERVER, mix
+from tailburn.engine.compiled import compiled, inlined
 
 TOKEN = int(Role.TOKEN)
 NOTHING = -1
@@ -42,7 +42,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def trace_slot(slots: N, traces: W, low: int, high: int, tenant: int, seed: int) -> int:
     mask = len(slots) - 1
     j = mix(mix(low, seed) ^ high ^ tenant, seed) & mask
@@ -54,7 +54,7 @@ def trace_slot(slots: N, traces: W, low: int, high: int, tenant: int, seed: int)
     return j
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def add_hash(table: W, value: int) -> bool:
     """Whether `value` was new to the set."""
     value = value if value != 0 else 1
@@ -68,7 +68,7 @@ def add_hash(table: W, value: int) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def owner_of_id(table: W, value: int, trace: int) -> int:
     """The trace that first bore this id; `trace` itself where it is the first."""
     mask = len(table) - 1
@@ -82,7 +82,7 @@ def owner_of_id(table: W, value: int, trace: int) -> int:
     return trace
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def root_of(traces: W, t: int) -> int:
     """The trace that stands for the unit of trace `t`."""
     while traces[t, T_ROOT] != t:
@@ -90,7 +90,7 @@ def root_of(traces: W, t: int) -> int:
     return t
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def unite(traces: W, emitted: W, a: int, b: int) -> bool:
     """Make one unit of those of traces `a` and `b`, unless it would grow past its bound."""
     a, b = root_of(traces, a), root_of(traces, b)
@@ -124,7 +124,7 @@ def unite(traces: W, emitted: W, a: int, b: int) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _members(traces: W, a: int) -> int:
     n = 0
     while a != NOTHING and n <= TRACES_PER_UNIT:
@@ -133,7 +133,7 @@ def _members(traces: W, a: int) -> int:
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def take_spans(
     new_wide: W,
     new_narrow: N,
@@ -159,10 +159,12 @@ def take_spans(
 ) -> int:
     """Take the spans of a batch into the table, in order; `fate` says what became of each.
 
+    The caller has copied the batch behind the spans in use; what is kept is moved together.
     `counts` are (traces, spans, token times) in use and grow. The caller has made room for
     every span being a new trace. Returns how many traces are new; `fresh` lists them.
     """
     new_traces = 0
+    first = counts[1]
     for i in range(len(new_wide)):
         if skip[i]:
             continue
@@ -208,8 +210,11 @@ def take_spans(
             continue
         k = counts[1]
         counts[1] += 1
-        wide[k] = new_wide[i]
-        narrow[k] = new_narrow[i]
+        if k != first + i:
+            for c in range(wide.shape[1]):
+                wide[k, c] = wide[first + i, c]
+            for c in range(narrow.shape[1]):
+                narrow[k, c] = narrow[first + i, c]
         wide[k, at.NEXT] = traces[t, T_HEAD]
         wide[k, at.TRACE] = t
         traces[t, T_HEAD] = k
@@ -228,7 +233,7 @@ def take_spans(
     return new_traces
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _bound(
     traces: W,
     t: int,
@@ -253,7 +258,7 @@ def _bound(
     return KEPT
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _new_trace(traces: W, t: int, low: int, high: int, tenant: int, received_ns: int) -> None:
     traces[t] = 0
     traces[t, T_LOW] = low
@@ -269,7 +274,7 @@ def _new_trace(traces: W, t: int, low: int, high: int, tenant: int, received_ns:
     traces[t, T_EMITTED] = NOTHING
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _touch(traces: W, root: int, received_ns: int) -> None:
     if not traces[root, T_OPEN]:
         traces[root, T_OPEN] = 1

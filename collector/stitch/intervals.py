@@ -6,7 +6,6 @@ first token so belongs outward, never to decode, and a gateway that buffers is s
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.layout import (
@@ -22,6 +21,7 @@ from tailburn.collector.stitch.layout import (
 from tailburn.collector.stitch.places import ENGINE
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, PART, SERVER
 from tailburn.collector.stitch.vantage import AT_ENGINE, V_FIRST, V_SPAN
+from tailburn.engine.compiled import inlined
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 QUEUE_HOP, PREFILL_HOP, DECODE_HOP = HOP_INDEX["queue"], HOP_INDEX["prefill"], HOP_INDEX["decode"]
@@ -37,7 +37,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _limits(
     narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], passed: W, outer: W, inner: W
 ) -> None:
@@ -59,7 +59,7 @@ def _limits(
         least = min(least, at[h])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _put(begin: W, end: W, which: W, n: int, h: int, a: int, b: int) -> int:
     if b <= a:
         return n
@@ -69,7 +69,7 @@ def _put(begin: W, end: W, which: W, n: int, h: int, a: int, b: int) -> int:
     return n + 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _engine_phases(
     wide: W, k: int, start: W, first: W, cut: int, begin: W, end: W, which: W, n: int
 ) -> int:
@@ -94,7 +94,7 @@ def _engine_phases(
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def until_first_token(
     wide: W,
     narrow: N,
@@ -137,7 +137,7 @@ def until_first_token(
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def until_last_token(
     wide: W,
     narrow: N,
@@ -177,7 +177,7 @@ def until_last_token(
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def add_waits(wait_begin: W, wait_end: W, waits: int, begin: W, end: W, which: W, n: int) -> int:
     """Add the waits for retries: the deepest hop, whatever else ran meanwhile."""
     for i in range(waits):

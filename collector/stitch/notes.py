@@ -1,13 +1,13 @@
 """Noting in the table which rows were given, so that the next version knows its last."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.rows import Rows
 from tailburn.collector.stitch.table import Table, grown
+from tailburn.engine.compiled import compiled
 
 I64 = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def _append(table: Table, out: I64, hops_ns: I64) -> None:
     table.emitted_count += len(out)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _link(traces: I64, emitted: I64, out: I64, first: int) -> None:
     for r in range(len(out)):
         trace = out[r, at.O_TRACE]

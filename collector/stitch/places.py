@@ -1,7 +1,6 @@
 """Where each span of a request sits: its hop, its host's clock, its times made comparable."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
@@ -21,6 +20,7 @@ from tailburn.collector.stitch.layout import (
     START,
 )
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, LOOSE, PART, SERVER
+from tailburn.engine.compiled import inlined
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 CLIENT, GATEWAY, ROUTER = HOP_INDEX["client"], HOP_INDEX["gateway"], HOP_INDEX["router"]
@@ -48,12 +48,12 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _within(wide: W, outer: int, inner: int) -> bool:
     return wide[outer, START] <= wide[inner, START] <= wide[outer, END]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _server_hop(wide: W, narrow: N, member: W, count: int, k: int) -> int:
     """The hop of a server no rule could place: by what is outside and inside it."""
     outside, inside, calls_out = False, False, False
@@ -77,7 +77,7 @@ def _server_hop(wide: W, narrow: N, member: W, count: int, k: int) -> int:
     return ENGINE if outside else GATEWAY
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _edge_hop(
     wide: W, narrow: N, parent: W, member: W, count: int, hop: W, k: int, edges: W
 ) -> int:
@@ -103,7 +103,7 @@ def _edge_hop(
     return edge if edge >= 0 else hop[k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def place_hops(wide: W, narrow: N, parent: W, member: W, count: int, edges: W, hop: W) -> None:
     """Fill `hop` (by row) for the members; NO_HOP for spans that hold no place of their own."""
     for i in range(count):
@@ -122,14 +122,14 @@ def place_hops(wide: W, narrow: N, parent: W, member: W, count: int, edges: W, h
             hop[k] = h if h >= 0 else _edge_hop(wide, narrow, parent, member, count, hop, k, edges)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def clock_of(narrow: N, k: int) -> int:
     """Which clock stamped the span: its host's, else one of its service's own."""
     host = narrow[k, HOST]
     return host if host != 0 else -np.int64(narrow[k, SERVICE])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def observe_clocks(
     wide: W, narrow: N, parent: W, member: W, count: int, pool: tuple[W, W, W, W, W, W]
 ) -> None:
@@ -154,7 +154,7 @@ def observe_clocks(
             observe(*pool, caller, server, low, high, wide[k, RECEIVED])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def shift_clocks(
     wide: W,
     narrow: N,
@@ -209,7 +209,7 @@ def shift_clocks(
     return largest, width
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _find_clock(clocks: W, known: int, clock: int) -> int:
     for c in range(known):
         if clocks[c, 0] == clock:
@@ -217,7 +217,7 @@ def _find_clock(clocks: W, known: int, clock: int) -> int:
     return -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def read_times(
     wide: W,
     narrow: N,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
+from tailburn.engine.compiled import compiled
 from tailburn.engine.names import (
     COMPLETENESS,
     DECODE_HOP_COLUMNS,
@@ -56,7 +56,7 @@ def concat(parts: Sequence[Rows]) -> Rows:
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _hex(words: NDArray[np.uint64], big_endian: bool) -> NDArray[np.uint8]:
     n, k = words.shape
     text = np.empty(n * k * 16, np.uint8)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.tree import mix
+from tailburn.engine.compiled import compiled
 
 I64 = NDArray[np.int64]
 S = 1_000_000_000
@@ -113,6 +113,9 @@ class Table:
         self._room_for(n)
         fresh = np.zeros(n, np.int64)
         words = trace.view(np.int64)
+        behind = int(self.counts[1])
+        self.wide[behind : behind + n] = wide
+        self.narrow[behind : behind + n] = narrow
         new = t.take_spans(
             wide, narrow, words[:, 0].copy(), words[:, 1].copy(), skip, self.slots, self.traces,
             self.counts, self.wide, self.narrow, self.tokens, self.emitted, self.digests, self.ids,
@@ -253,7 +256,7 @@ def _targets(keep: NDArray[np.bool_]) -> I64:
     return np.append(target, -1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _roots(traces: I64) -> I64:
     root = np.empty(len(traces), np.int64)
     for i in range(len(traces)):
@@ -261,7 +264,7 @@ def _roots(traces: I64) -> I64:
     return root
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _find_due(
     traces: I64,
     now_ns: int,
@@ -291,7 +294,7 @@ def _find_due(
     return units[:n], due_ns[:n], soonest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _rebuild(
     slots: NDArray[np.int32],
     traces: I64,

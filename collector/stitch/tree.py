@@ -9,7 +9,6 @@ anchor above it; where the chain to it is broken, to the only anchor whose inter
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs, Role
@@ -28,6 +27,7 @@ from tailburn.collector.stitch.layout import (
     START,
     TRACE,
 )
+from tailburn.engine.compiled import compiled, inlined
 from tailburn.engine.names import HOP_INDEX
 
 NO_PARENT = -1
@@ -55,7 +55,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def mix(value: int, seed: int) -> int:
     """A hash of 64 bits that a sender who doesn't know the seed can't steer."""
     x = np.uint64(value) ^ np.uint64(seed)
@@ -64,12 +64,12 @@ def mix(value: int, seed: int) -> int:
     return np.int64((x ^ (x >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _same_span(wide: W, k: int, span: int, trace: int) -> bool:
     return wide[k, SPAN] == span and wide[k, TRACE] == trace
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     """Fill `parent` with the row of each span's parent, NO_PARENT or PARENT_MISSING.
 
@@ -108,7 +108,7 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     return conflict
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def find_anchors(narrow: N, parent: W, count: int, stack: W, anchor: W, head: W) -> int:
     """Fill `anchor` with the outermost candidate at or above each span, `head` with the
     uppermost span reached. Returns how many anchors there are. `stack` is scratch."""
@@ -144,14 +144,14 @@ def find_anchors(narrow: N, parent: W, count: int, stack: W, anchor: W, head: W)
     return anchors
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _root(merged: W, a: int) -> int:
     while merged[a] != a:
         a = merged[a]
     return a
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _outer_rank(narrow: N, b: int) -> int:
     role = narrow[b, ROLE]
     if role == CALL:
@@ -161,7 +161,7 @@ def _outer_rank(narrow: N, b: int) -> int:
     return GATEWAY if narrow[b, HOP] < 0 else narrow[b, HOP]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _inner_rank(narrow: N, a: int) -> int:
     role = narrow[a, ROLE]
     if role == CALL:
@@ -169,13 +169,13 @@ def _inner_rank(narrow: N, a: int) -> int:
     return ENGINE if narrow[a, HOP] < 0 else narrow[a, HOP]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _holds(wide: W, extent_ns: W, b: int, a: int, slack_ns: int) -> bool:
     start = wide[a, START]
     return wide[b, START] - slack_ns <= start <= extent_ns[b] + slack_ns
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def find_extents(wide: W, narrow: N, anchor: W, count: int, extent_ns: W) -> None:
     """Fill `extent_ns` with the last trustworthy end among each anchor's spans."""
     for k in range(count):
@@ -186,7 +186,7 @@ def find_extents(wide: W, narrow: N, anchor: W, count: int, extent_ns: W) -> Non
             extent_ns[a] = max(extent_ns[a], wide[k, END])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def merge_broken(
     wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: int, merged: W, flags: W
 ) -> None:
@@ -223,7 +223,7 @@ def merge_broken(
             flags[holder] |= FLAG_INFERRED
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, a: int) -> int:
     holder = NO_ANCHOR
     for b in range(count):
@@ -244,7 +244,7 @@ def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged
     return holder
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def adopt_parts(
     wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: int, merged: W, flags: W
 ) -> None:
@@ -273,7 +273,7 @@ def adopt_parts(
             flags[holder] |= FLAG_INFERRED
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def join_by_id(
     wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, flags: W
 ) -> None:
@@ -304,7 +304,7 @@ def join_by_id(
         first = last
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _outer_of(
     wide: W,
     narrow: N,
@@ -344,7 +344,7 @@ def _outer_of(
     return best if unique else NO_ANCHOR
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def requests_of(
     wide: W,
     narrow: N,

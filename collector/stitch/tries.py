@@ -7,7 +7,6 @@ not delay, and its end is no error of the request.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
@@ -27,6 +26,7 @@ from tailburn.collector.stitch.layout import (
     START,
 )
 from tailburn.collector.stitch.tree import EDGE, SERVER
+from tailburn.engine.compiled import inlined
 from tailburn.engine.names import OUTCOMES
 
 ERROR, CANCELLED = OUTCOMES.index("error"), OUTCOMES.index("cancelled")
@@ -39,14 +39,14 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def failed(narrow: N, k: int) -> bool:
     """Whether span `k` says of itself that it did not succeed."""
     outcome = narrow[k, OUTCOME]
     return outcome == ERROR or outcome == CANCELLED or narrow[k, HTTP] >= 400
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _next_try(wide: W, narrow: N, parent: W, member: W, count: int, i: int) -> int:
     k = member[i]
     for j in range(i + 1, count):
@@ -61,7 +61,7 @@ def _next_try(wide: W, narrow: N, parent: W, member: W, count: int, i: int) -> i
     return -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def find_tries(
     wide: W,
     narrow: N,
@@ -111,7 +111,7 @@ def find_tries(
     return attempts, waits, hedged
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
     if narrow[k, END_IS] != END_IS_END or narrow[m, END_IS] != END_IS_END:
         return False
@@ -124,7 +124,7 @@ def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _lose_descendants(parent: W, member: W, count: int, lost: NDArray[np.int8]) -> None:
     for i in range(count):
         k = member[i]

@@ -1,7 +1,6 @@
 """One unit from the table to rows: gather its spans, find its requests, build each."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import intake as t
@@ -9,6 +8,7 @@ from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.build import build
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
 from tailburn.collector.stitch.tree import find_parents, mix, requests_of
+from tailburn.engine.compiled import compiled, inlined
 
 NOTHING = -1
 
@@ -16,7 +16,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def unit_sizes(units: W, traces: W) -> tuple[int, int, int, int]:
     """(largest unit's spans, its tokens, spans of all, rows given before for all)."""
     most, most_tokens, total, given = 0, 0, 0, 0
@@ -33,7 +33,7 @@ def unit_sizes(units: W, traces: W) -> tuple[int, int, int, int]:
     return most, most_tokens, total, given
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _before(wide: W, i: int, j: int) -> bool:
     for c in (at.START, at.END, at.SPAN, at.DIGEST):
         if wide[i, c] != wide[j, c]:
@@ -41,7 +41,7 @@ def _before(wide: W, i: int, j: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _canonical(wide: W, index: W, n: int) -> None:
     """Sort `index[:n]` so that the order of arrival leaves no trace."""
     if n <= 32:
@@ -64,7 +64,7 @@ def _canonical(wide: W, index: W, n: int) -> None:
         index[:n] = sorted_index
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _gather(unit: int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) -> int:
     n = 0
     m = unit
@@ -84,7 +84,7 @@ def _gather(unit: int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) ->
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _gather_tokens(unit: int, traces: W, tokens: W, ut: W) -> int:
     """Token times of the unit as rows (trace, parent span, ns), sorted by time."""
     n = 0
@@ -104,7 +104,7 @@ def _gather_tokens(unit: int, traces: W, tokens: W, ut: W) -> int:
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _members(request: W, n: int, anchor: int, member: W) -> int:
     count = 0
     for k in range(n):
@@ -114,13 +114,13 @@ def _members(request: W, n: int, anchor: int, member: W) -> int:
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def request_id(tenant_hash: int, low: int, high: int, anchor: int) -> int:
     """hash(tenant, trace id, anchor span id): the same in every process."""
     return mix(mix(mix(low, 101) ^ high, 102) ^ anchor, 103 ^ tenant_hash)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _given_before(emitted: W, first: int, wanted: int) -> int:
     e = first
     while e != NOTHING:
@@ -130,7 +130,7 @@ def _given_before(emitted: W, first: int, wanted: int) -> int:
     return NOTHING
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def stitch_units(
     units: W,
     closed_ns: W,

@@ -1,7 +1,6 @@
 """Where clocks start and stop: client, gateway and engine of one request."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.layout import (
@@ -15,6 +14,7 @@ from tailburn.collector.stitch.layout import (
 )
 from tailburn.collector.stitch.places import CLIENT, ENGINE, GATEWAY, ROUTER
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, SERVER
+from tailburn.engine.compiled import inlined
 
 # Rows of the vantage matrix are VANTAGES; these are its columns. Times ns, 0 unknown.
 V_SPAN, V_START, V_FIRST, V_LAST, V_END = range(5)
@@ -24,7 +24,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def read_tokens(
     wide: W,
     narrow: N,
@@ -64,7 +64,7 @@ def read_tokens(
     return gap, seen
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def was_streamed(narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8]) -> int:
     """1, 0, or -1 where nobody tells: the outermost hop's word counts."""
     told, depth = -1, 1000
@@ -78,7 +78,7 @@ def was_streamed(narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8
     return told
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _clear(vantage: W) -> None:
     for v in range(3):
         vantage[v, V_SPAN] = -1
@@ -86,7 +86,7 @@ def _clear(vantage: W) -> None:
             vantage[v, c] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def find_vantages(
     narrow: N,
     parent: W,
@@ -125,7 +125,7 @@ def find_vantages(
             vantage[v, V_LAST] = vantage[v, V_END]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _take(vantage: W, v: int, k: int, start: W, end: W, first: W, last: W) -> None:
     vantage[v, V_SPAN] = k
     vantage[v, V_START] = start[k]
@@ -134,7 +134,7 @@ def _take(vantage: W, v: int, k: int, start: W, end: W, first: W, last: W) -> No
     vantage[v, V_END] = end[k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _confirm(vantage: W, v: int, k: int, first: W, last: W) -> None:
     """A second server's span for the same hop fills in what the first doesn't tell."""
     if vantage[v, V_FIRST] == 0:
@@ -143,7 +143,7 @@ def _confirm(vantage: W, v: int, k: int, first: W, last: W) -> None:
         vantage[v, V_LAST] = last[k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> None:
     """Several engines (prefill and decode, choices) are one vantage from first to last."""
     e = vantage[AT_ENGINE, V_SPAN]
@@ -160,7 +160,7 @@ def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> No
     vantage[AT_ENGINE, V_END] = max(vantage[AT_ENGINE, V_END], end[k])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
 def _first_with_headers(
     narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], end: W, vantage: W
 ) -> None:
