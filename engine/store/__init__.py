@@ -15,12 +15,15 @@ from tailburn.engine.store.api import (
     UnknownColumn,
     Window,
 )
+from tailburn.engine.store.keeping import Keeping, Kept
 
 __all__ = [
     "ALWAYS",
     "BadQuery",
     "Compacted",
     "Damaged",
+    "Keeping",
+    "Kept",
     "LogRange",
     "NotDurable",
     "Retired",
