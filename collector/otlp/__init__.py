@@ -1,0 +1,1 @@
+"""OTLP bytes in, columns of spans out."""

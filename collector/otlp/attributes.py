@@ -1,0 +1,333 @@
+"""Attributes of spans and events into columns, for compiled code."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from tailburn.collector.otlp.buffers import GROUPS
+from tailburn.collector.otlp.dictionary import intern
+from tailburn.collector.otlp.hashing import lasting_hash, mix
+from tailburn.collector.otlp.ids import normal_id_hash
+from tailburn.collector.otlp.memory import (
+    as_float,
+    compiled,
+    copy,
+    load8,
+    load16,
+    load32i,
+    load64,
+    load64i,
+    store8,
+    store32,
+    store64,
+    store_float,
+)
+from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, SAMPLE_RATE, TAINTED
+from tailburn.collector.otlp.numbers import EXACT, read_number, write_base64, write_int
+from tailburn.collector.otlp.state import FULL, KEY_BYTES, OK
+from tailburn.collector.otlp.table import MISSING, find, hash_for, insert, lasting_hash_of
+from tailburn.collector.otlp.text import clean, clean_bytes
+from tailburn.collector.otlp.values import (
+    ARRAY,
+    BOOL,
+    DOUBLE,
+    INT,
+    KVLIST,
+    RAW,
+    STRING,
+    any_value,
+    class_of_key,
+    int_at,
+    key_value,
+    render,
+    zero,
+)
+from tailburn.collector.otlp.wire import BAD, BYTES, extent, is_utf8, tag, whole_characters
+
+_GROUP: Final = {name: i for i, name in enumerate(GROUPS)}
+WANTED: Final = _GROUP["wanted"]
+NUMS: Final = _GROUP["nums"]
+STRS: Final = _GROUP["strs"]
+TEXT_BYTES: Final = _GROUP["bytes"]
+
+_TRUE: Final = int.from_bytes(b"true", "little")
+_FALS: Final = int.from_bytes(b"fals", "little")
+
+_NUMBER: Final = 1
+_TEXT: Final = 2
+_ID: Final = 4
+
+
+@compiled
+def key_code(
+    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int
+) -> tuple[int, int, np.uint64]:
+    """Code (0: don't keep), class and lasting hash of an attribute's name; a class of BAD."""
+    h = hash_for(dictionary, p, end)
+    code = find(dictionary, p, end, h) if p < end else 0
+    class_ = 0
+    if code > 0:
+        key = c.keys + code * KEY_BYTES
+        class_ = load32i(key)
+        if class_ == 0:
+            class_ = class_of_key(c, names, words, p, end)
+            store32(key, class_)
+    else:
+        if not is_utf8(p, end):
+            return 0, BAD, h
+        class_ = class_of_key(c, names, words, p, end)
+        if code == MISSING and not class_ & TAINTED:
+            code = insert(dictionary, p, end, h, lasting_hash(p, end))
+            if code > 0:
+                store32(c.keys + code * KEY_BYTES, class_)
+    if class_ & TAINTED:
+        class_of_key(c, names, words, p, end)
+        return 0, class_, np.uint64(1)
+    lasting = lasting_hash_of(dictionary, code) if code > 0 else lasting_hash(p, end)
+    return max(code, 0), class_, lasting
+
+
+@compiled
+def append_number(c: Any, key: int, value: float) -> int:
+    """An entry of the map of numbers."""
+    n = c.nums
+    if n >= c.nums_capacity:
+        c.full = NUMS
+        return FULL
+    store32(c.nums_key + 4 * n, key)
+    store_float(c.nums_value + 8 * n, value)
+    c.nums = n + 1
+    return OK
+
+
+@compiled
+def append_text(c: Any, key: int, p: int, end: int) -> int:
+    """An entry of the map of strings, cut at the limit."""
+    n = c.strs
+    stop = whole_characters(p, end, c.value_bytes)
+    if stop < end:
+        c.cut_values += 1
+    used = c.bytes + (stop - p)
+    if n >= c.strs_capacity:
+        c.full = STRS
+        return FULL
+    if used > c.bytes_capacity:
+        c.full = TEXT_BYTES
+        return FULL
+    copy(c.bytes_byte + c.bytes, p, stop - p)
+    c.bytes = used
+    store32(c.strs_key + 4 * n, key)
+    store64(c.strs_end + 8 * n, used)
+    c.strs = n + 1
+    return OK
+
+
+@compiled
+def _forget_number(c: Any, first: int, key: int) -> None:
+    for i in range(first, c.nums):
+        if load32i(c.nums_key + 4 * i) == key:
+            after = c.nums - i - 1
+            copy(c.nums_key + 4 * i, c.nums_key + 4 * (i + 1), 4 * after)
+            copy(c.nums_value + 8 * i, c.nums_value + 8 * (i + 1), 8 * after)
+            c.nums -= 1
+            return
+
+
+@compiled
+def _forget_text(c: Any, first: int, key: int) -> None:
+    for i in range(first, c.strs):
+        if load32i(c.strs_key + 4 * i) == key:
+            begin = load64i(c.strs_end + 8 * (i - 1)) if i > 0 else 0
+            stop = load64i(c.strs_end + 8 * i)
+            copy(c.bytes_byte + begin, c.bytes_byte + stop, c.bytes - stop)
+            for j in range(i + 1, c.strs):
+                moved = load64i(c.strs_end + 8 * j) - (stop - begin)
+                store32(c.strs_key + 4 * (j - 1), load32i(c.strs_key + 4 * j))
+                store64(c.strs_end + 8 * (j - 1), moved)
+            c.strs -= 1
+            c.bytes -= stop - begin
+            return
+
+
+@compiled
+def _forget_wanted(c: Any, first: int, wanted: int) -> None:
+    for i in range(first, c.wanted):
+        if load32i(c.wanted_key + 4 * i) == wanted:
+            after = c.wanted - i - 1
+            copy(c.wanted_key + 4 * i, c.wanted_key + 4 * (i + 1), 4 * after)
+            copy(c.wanted_num + 8 * i, c.wanted_num + 8 * (i + 1), 8 * after)
+            copy(c.wanted_code + 4 * i, c.wanted_code + 4 * (i + 1), 4 * after)
+            copy(c.wanted_id + 8 * i, c.wanted_id + 8 * (i + 1), 8 * after)
+            c.wanted -= 1
+            return
+
+
+@compiled
+def forget(c: Any, key: int, wanted: int) -> None:
+    """Take back what the open span says under a key that comes again: the last one counts."""
+    row = c.spans
+    first = row > 0
+    _forget_number(c, load32i(c.spans_nums_end + 4 * (row - 1)) if first else 0, key)
+    _forget_text(c, load32i(c.spans_strs_end + 4 * (row - 1)) if first else 0, key)
+    if wanted >= 0:
+        _forget_wanted(c, load32i(c.spans_wanted_end + 4 * (row - 1)) if first else 0, wanted)
+
+
+@compiled
+def _first_string(p: int, end: int) -> tuple[int, int]:
+    """Extent of the first string of an ArrayValue that has been read before."""
+    while p < end:
+        field, wire, p = tag(p, end)
+        if wire != BYTES or field != 1:
+            return p, p
+        a, b = extent(p, end)
+        kind, start, stop = any_value(a, b)
+        return (start, stop) if kind == STRING else (p, p)
+    return p, p
+
+
+@compiled
+def _first_in_list(p: int, end: int) -> tuple[int, int]:
+    """Of a text like `["stop"]` or `['stop']` the extent of its first string, else the whole."""
+    if end - p < 4 or load8(p) != 91:
+        return p, end
+    quote = load8(p + 1)
+    if quote != 34 and quote != 39:
+        return p, end
+    stop = p + 2
+    while stop < end and load8(stop) != quote:
+        if load8(stop) == 92:
+            return p, end
+        stop += 1
+    return (p + 2, stop) if stop < end else (p, end)
+
+
+@compiled
+def append_wanted(
+    c: Any, dictionary: Any, wanted: int, kind: int, number: float, p: int, end: int
+) -> int:
+    """An entry of a wanted attribute: `number` as it is (nan: none) and the text of [p, end)."""
+    n = c.wanted
+    if n >= c.wanted_capacity:
+        c.full = WANTED
+        return FULL
+    want = load8(c.wants + wanted)
+    code = -1
+    id_ = np.uint64(0)
+    if want & _NUMBER and kind == STRING:
+        number = read_number(p, end)
+    if not want & _NUMBER:
+        number = np.nan
+    if want & _ID and (kind == STRING or kind == INT):
+        id_ = normal_id_hash(p, end)
+    if want & _TEXT and kind != DOUBLE:
+        if kind == STRING:
+            p, end = _first_in_list(p, end)
+        code = intern(dictionary, p, end)
+    store32(c.wanted_key + 4 * n, wanted)
+    store_float(c.wanted_num + 8 * n, number)
+    store32(c.wanted_code + 4 * n, code)
+    store64(c.wanted_id + 8 * n, id_)
+    c.wanted = n + 1
+    return OK
+
+
+@compiled
+def _bool_text(c: Any, value: int) -> int:
+    """Write true or false to the scratch text; its end."""
+    store32(c.scratch, _TRUE if value else _FALS)
+    store8(c.scratch + 4, 101)
+    return c.scratch + (4 if value else 5)
+
+
+@compiled
+def attribute(
+    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int, in_event: bool
+) -> int:
+    """Clean the KeyValue in [p, end) in place and append what is kept of it to the columns.
+
+    Of an event only what is wanted is kept. Returns OK, FULL, BAD or REWRITE.
+    """
+    name, name_end, kind, start, stop = key_value(p, end)
+    if stop < 0:
+        return stop
+    code, class_, name_hash = key_code(c, dictionary, names, words, name, name_end)
+    if class_ < 0:
+        return BAD
+    # What follows is the value as text in [a, b), and as number.
+    a = start
+    b = start
+    number = np.nan
+    value_hash = np.uint64(0)
+    shown = kind
+    if kind == STRING:
+        b = clean(c, words, class_, start, stop, c.unlisted_bytes)
+        if b < 0:
+            return BAD
+    elif kind == INT or kind == DOUBLE or kind == BOOL:
+        if class_ & (NUMBERS_BLANKED | TAINTED):
+            zero(kind, start, stop)
+            shown = STRING
+        elif kind == DOUBLE:
+            value_hash = load64(start)
+            number = as_float(value_hash)
+        else:
+            value = int_at(start, stop)
+            value_hash = np.uint64(value)
+            number = np.float64(value)
+            a = c.scratch
+            if kind == BOOL:
+                value_hash = np.uint64(value != 0)
+                number = np.float64(value != 0)
+                b = _bool_text(c, value)
+            elif value > EXACT or value < -EXACT:
+                b = write_int(a, value)
+            else:
+                b = a
+    elif kind == ARRAY or kind == KVLIST:
+        status = render(c, names, words, class_, kind, start, stop)
+        if status < 0:
+            return status
+        a = c.scratch
+        b = a if class_ & HIDDEN else a + c.scratch_used
+    elif kind == RAW:
+        b = clean_bytes(c, words, class_, start, stop, c.unlisted_bytes)
+        raw_end = min(b, start + c.value_bytes // 4 * 3)
+        a = c.base64
+        b = write_base64(a, start, raw_end)
+    else:
+        shown = STRING
+    if class_ & HIDDEN and not (shown == INT or shown == DOUBLE or shown == BOOL):
+        shown = STRING
+
+    key = c.keys + code * KEY_BYTES
+    wanted = (load16(key + 6) if in_event else load16(key + 4)) - 1 if code > 0 else -1
+    if not in_event:
+        if shown == STRING or shown >= ARRAY:
+            value_hash = lasting_hash(a, b)
+        c.attribute_sum += mix(name_hash + np.uint64(shown), value_hash)
+        if class_ & SAMPLE_RATE:
+            c.sample_rate = read_number(a, b) if kind == STRING else number
+        if code == 0 or c.attributes >= c.max_attributes:
+            c.dropped_attributes += 1
+            return OK
+        c.attributes += 1
+        if load64i(key + 8) == c.stamp:
+            forget(c, code, wanted)
+        store64(key + 8, c.stamp)
+        if shown == DOUBLE or (shown == INT and a == b):
+            status = append_number(c, code, number)
+        else:
+            status = append_text(c, code, a, b)
+        if status < 0:
+            return status
+    if wanted < 0 or c.attributes > c.max_attributes:
+        return OK
+    if in_event:
+        c.attributes += 1
+    if shown == INT and a == b:
+        b = write_int(a, np.int64(value_hash))
+    elif shown == ARRAY:
+        a, b = _first_string(start, stop)
+        b = clean(c, words, class_, a, b, c.unlisted_bytes)
+    return append_wanted(c, dictionary, wanted, shown, number, a, b)

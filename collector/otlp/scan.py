@@ -1,0 +1,175 @@
+"""The scanner: one body into the open batch, blanked in place on the way."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailburn.collector.otlp.memory import compiled
+from tailburn.collector.otlp.namecodes import name_code
+from tailburn.collector.otlp.span import span
+from tailburn.collector.otlp.state import OK
+from tailburn.collector.otlp.strays import resource, stray_attribute
+from tailburn.collector.otlp.text import blank, clean
+from tailburn.collector.otlp.wire import BAD, BYTES, REWRITE, extent, skip, tag
+
+_MESSAGE: Final = 1  # field of the resource in ResourceSpans and of the scope in ScopeSpans
+_CHILDREN: Final = 2
+_SCHEMA: Final = 3
+
+
+@compiled
+def _head(c: Any, words: Any, p: int, end: int) -> tuple[int, int, int]:
+    """First pass over ResourceSpans or ScopeSpans: status, and the extent of the message
+    that says whose children these are, which may stand behind them."""
+    a = p
+    b = p
+    seen = False
+    while p < end:
+        c.at = p
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return BAD, a, b
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            if p < 0:
+                return p, a, b
+            continue
+        start, stop = extent(p, end)
+        if stop < 0:
+            return BAD, a, b
+        p = stop
+        if field == _CHILDREN:
+            continue
+        if field == _MESSAGE:
+            if seen:
+                return REWRITE, a, b
+            seen = True
+            a, b = start, stop
+        elif field == _SCHEMA:
+            if clean(c, words, 0, start, stop, c.unlisted_bytes) < 0:
+                return BAD, a, b
+        else:
+            blank(start, stop)
+    return OK, a, b
+
+
+@compiled
+def _scope(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
+    """Clean an InstrumentationScope; its name's code and hash go to `scope_code` and `_hash`."""
+    c.scope_code = 0
+    c.name_hash = 0
+    while p < end:
+        c.at = p
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return BAD
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            if p < 0:
+                return p
+            continue
+        a, b = extent(p, end)
+        if b < 0:
+            return BAD
+        p = b
+        status = OK
+        if field == 1:
+            status = name_code(c, dictionary, words, a, b, c.name_bytes)
+            c.scope_code = status
+        elif field == 2:
+            status = clean(c, words, 0, a, b, c.unlisted_bytes)
+        elif field == 3:
+            status, _ = stray_attribute(c, names, words, a, b)
+        else:
+            blank(a, b)
+        if status < 0:
+            return status
+    c.scope_hash = c.name_hash
+    return OK
+
+
+@compiled
+def _scope_spans(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
+    status, a, b = _head(c, words, p, end)
+    if status == OK:
+        status = _scope(c, dictionary, names, words, a, b)
+    if status < 0:
+        return status
+    while p < end:
+        field, wire, p = tag(p, end)
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            continue
+        a, b = extent(p, end)
+        p = b
+        if field == _CHILDREN:
+            status = span(c, dictionary, names, words, a, b)
+            if status < 0:
+                return status
+    return OK
+
+
+@compiled
+def _resource_spans(
+    c: Any, dictionary: Any, resources: Any, names: Any, words: Any, p: int, end: int
+) -> int:
+    status, a, b = _head(c, words, p, end)
+    if status == OK:
+        status = resource(c, resources, names, words, a, b)
+    if status < 0:
+        return status
+    while p < end:
+        field, wire, p = tag(p, end)
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            continue
+        a, b = extent(p, end)
+        p = b
+        if field == _CHILDREN:
+            status = _scope_spans(c, dictionary, names, words, a, b)
+            if status < 0:
+                return status
+    return OK
+
+
+@compiled
+def scan(
+    state: NDArray[np.void],
+    dictionary: NDArray[np.void],
+    resources: NDArray[np.void],
+    names: NDArray[np.void],
+    words: NDArray[np.void],
+    p: int,
+    length: int,
+) -> int:
+    """Append the spans of an ExportTraceServiceRequest to the open batch, blanking it in place.
+
+    Returns OK, FULL (grow the group `full` and begin again), BAD (what is wrong begins at
+    `at`), or REWRITE. After all but OK the counts are the caller's to restore.
+    """
+    c = state[0]
+    end = p + length
+    c.readable = end
+    c.span_index = 0
+    while p < end:
+        c.at = p
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return BAD
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            if p < 0:
+                return p
+            continue
+        a, b = extent(p, end)
+        if b < 0:
+            return BAD
+        p = b
+        if field != 1:
+            blank(a, b)
+            continue
+        status = _resource_spans(c, dictionary[0], resources[0], names[0], words[0], a, b)
+        if status < 0:
+            return status
+    return OK

@@ -1,0 +1,107 @@
+"""Messages whose attributes don't become columns: resources, scopes, links. Cleaned in place."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from tailburn.collector.otlp.hashing import lasting_hash, mix
+from tailburn.collector.otlp.memory import compiled
+from tailburn.collector.otlp.names import HIDDEN, TAINTED
+from tailburn.collector.otlp.state import OK
+from tailburn.collector.otlp.table import MISSING, find, hash_for, insert, lasting_hash_of
+from tailburn.collector.otlp.text import blank, clean
+from tailburn.collector.otlp.values import class_of_key, key_value, render
+from tailburn.collector.otlp.wire import BAD, BYTES, extent, is_utf8, skip, tag
+
+_ENTITY_REFS: Final = 3
+
+
+@compiled
+def stray_attribute(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[int, np.uint64]:
+    """Clean a KeyValue in place: OK, BAD or REWRITE, and the lasting hash of what is left."""
+    key, key_end, kind, start, stop = key_value(p, end)
+    if stop < 0:
+        return stop, np.uint64(0)
+    if not is_utf8(key, key_end):
+        return BAD, np.uint64(0)
+    class_ = class_of_key(c, names, words, key, key_end)
+    status = render(c, names, words, class_, kind, start, stop)
+    if status < 0:
+        return status, np.uint64(0)
+    name_hash = np.uint64(1) if class_ & TAINTED else lasting_hash(key, key_end)
+    used = 0 if class_ & HIDDEN else c.scratch_used
+    return OK, mix(name_hash, lasting_hash(c.scratch, c.scratch + used))
+
+
+@compiled
+def _entity(c: Any, words: Any, p: int, end: int) -> int:
+    """Clean an EntityRef, a message of strings."""
+    while p < end:
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return BAD
+        if wire == BYTES:
+            a, b = extent(p, end)
+            if b < 0 or clean(c, words, 0, a, b, c.unlisted_bytes) < 0:
+                return BAD
+            p = b
+        else:
+            p = skip(p, end, wire)
+            if p < 0:
+                return p
+    return OK
+
+
+@compiled
+def _clean_resource(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[int, np.uint64]:
+    total = np.uint64(1)
+    while p < end:
+        c.at = p
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return BAD, total
+        if wire != BYTES:
+            p = skip(p, end, wire)
+            if p < 0:
+                return p, total
+            continue
+        a, b = extent(p, end)
+        if b < 0:
+            return BAD, total
+        p = b
+        if field == 1:
+            status, value = stray_attribute(c, names, words, a, b)
+            total += value
+        elif field == _ENTITY_REFS:
+            status = _entity(c, words, a, b)
+        else:
+            blank(a, b)
+            status = OK
+        if status < 0:
+            return status, total
+    return OK, total
+
+
+@compiled
+def resource(c: Any, resources: Any, names: Any, words: Any, p: int, end: int) -> int:
+    """Clean a Resource in place; its code and content hash go to `resource_code` and `_hash`.
+
+    The table holds clean resources only, so one that it knows needs no cleaning.
+    """
+    h = hash_for(resources, p, end)
+    code = find(resources, p, end, h)
+    if code <= 0:
+        status, total = _clean_resource(c, names, words, p, end)
+        if status < 0:
+            return status
+        h = hash_for(resources, p, end)
+        code = find(resources, p, end, h)
+        if code == MISSING:
+            code = insert(resources, p, end, h, total)
+        if code <= 0:
+            c.resource_code = 0
+            c.resource_hash = total
+            return OK
+    c.resource_code = code
+    c.resource_hash = lasting_hash_of(resources, code)
+    return OK

@@ -1,0 +1,154 @@
+"""A bounded table of byte strings for compiled code: bytes to a dense code and back.
+
+Open addressing with a seeded hash and a bounded probe, so that a sender who chooses
+keys can fill the table but not slow it down. Nothing is ever removed.
+"""
+
+import secrets
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailburn.collector.otlp.hashing import hash_bytes
+from tailburn.collector.otlp.memory import (
+    REVISION,
+    address_of,
+    compiled,
+    copy,
+    load64,
+    load64i,
+    same,
+    store64,
+)
+
+MISSING: Final = -1
+
+_MAX_PROBES: Final = 64
+_SLOT: Final = 16  # hash, code
+_ENTRY: Final = 24  # start in the arena, length, lasting hash
+
+_RECORD: Final = np.dtype(
+    [
+        ("slots", np.int64),
+        ("mask", np.int64),
+        ("entries", np.int64),
+        ("arena", np.int64),
+        ("arena_bytes", np.int64),
+        ("arena_used", np.int64),
+        ("count", np.int64),
+        ("capacity", np.int64),
+        ("longest", np.int64),
+        ("overflowed", np.int64),
+        ("seed_a", np.uint64),
+        ("seed_b", np.uint64),
+        REVISION,
+    ],
+    align=True,
+)
+
+
+@compiled
+def hash_for(table: Any, p: int, end: int) -> np.uint64:
+    """The table's own hash of the bytes; never 0."""
+    h = hash_bytes(p, end, table.seed_a, table.seed_b)
+    return h if h != np.uint64(0) else np.uint64(1)
+
+
+@compiled
+def entry_is(table: Any, code: int, p: int, length: int) -> bool:
+    """Whether `code` stands for these bytes."""
+    entry = table.entries + code * _ENTRY
+    return load64i(entry + 8) == length and same(table.arena + load64i(entry), p, length)
+
+
+@compiled
+def lasting_hash_of(table: Any, code: int) -> np.uint64:
+    """The hash that was given with the entry."""
+    return load64(table.entries + code * _ENTRY + 16)
+
+
+@compiled
+def find(table: Any, p: int, end: int, h: np.uint64) -> int:
+    """The code of the bytes whose `hash_for` is `h`, or MISSING."""
+    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & table.mask
+    for _ in range(_MAX_PROBES):
+        slot = table.slots + i * _SLOT
+        found = load64(slot)
+        if found == h:
+            code = load64i(slot + 8)
+            if entry_is(table, code, p, end - p):
+                return code
+        elif found == np.uint64(0):
+            return MISSING
+        i = (i + 1) & table.mask
+    return MISSING
+
+
+@compiled
+def insert(table: Any, p: int, end: int, h: np.uint64, lasting: np.uint64) -> int:
+    """A new code for bytes that `find` misses; 0 when there is no room, which is counted."""
+    length = end - p
+    full = table.count >= table.capacity or length > table.longest
+    if full or table.arena_used + length > table.arena_bytes:
+        table.overflowed += 1
+        return 0
+    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & table.mask
+    for _ in range(_MAX_PROBES):
+        slot = table.slots + i * _SLOT
+        if load64(slot) == np.uint64(0):
+            code = table.count
+            entry = table.entries + code * _ENTRY
+            copy(table.arena + table.arena_used, p, length)
+            store64(entry, table.arena_used)
+            store64(entry + 8, length)
+            store64(entry + 16, lasting)
+            store64(slot, h)
+            store64(slot + 8, code)
+            table.arena_used += length
+            table.count += 1
+            return code
+        i = (i + 1) & table.mask
+    table.overflowed += 1
+    return 0
+
+
+class Table:
+    """The memory of a table. Code 0 is the empty string and stands for what found no room."""
+
+    def __init__(self, capacity: int, arena_bytes: int, longest: int) -> None:
+        slots = 1 << (2 * capacity).bit_length()
+        self._slots = np.zeros((slots, 2), np.uint64)
+        self._entries = np.zeros((capacity, 3), np.int64)
+        self._arena = np.empty(arena_bytes, np.uint8)
+        self.record = np.zeros(1, _RECORD)
+        self.record["slots"] = address_of(self._slots)
+        self.record["mask"] = slots - 1
+        self.record["entries"] = address_of(self._entries)
+        self.record["arena"] = address_of(self._arena)
+        self.record["arena_bytes"] = arena_bytes
+        self.record["capacity"] = capacity
+        self.record["longest"] = longest
+        self.record["count"] = 1
+        self.record["seed_a"] = secrets.randbits(64)
+        self.record["seed_b"] = secrets.randbits(64)
+
+    def __len__(self) -> int:
+        return int(self.record["count"][0])
+
+    @property
+    def overflowed(self) -> int:
+        """How often a string found no room."""
+        return int(self.record["overflowed"][0])
+
+    def bytes_of(self, code: int) -> bytes:
+        """The bytes of a code. Raises IndexError for a code never given."""
+        if not 0 <= code < len(self):
+            raise IndexError(f"code {code} of {len(self)}")
+        start, length = self._entries[code, :2].tolist()
+        return self._arena[start : start + length].tobytes()
+
+
+def bytes_in(data: bytes | bytearray) -> NDArray[np.uint8]:
+    """The bytes as an array, at least one long so that it has an address."""
+    return np.frombuffer(data or b"\0", np.uint8)

@@ -1,0 +1,338 @@
+"""Attribute values: KeyValue and AnyValue messages, and nested ones as JSON text."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from tailburn.collector.otlp.memory import (
+    as_float,
+    compiled,
+    copy,
+    fill,
+    load8,
+    load64,
+    load64i,
+    store8,
+    store64,
+)
+from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, TAINTED, class_of_name
+from tailburn.collector.otlp.numbers import write_base64, write_float, write_int
+from tailburn.collector.otlp.text import blank, clean, clean_bytes
+from tailburn.collector.otlp.wire import (
+    BAD,
+    BYTES,
+    FIXED64,
+    REWRITE,
+    VARINT,
+    extent,
+    skip,
+    tag,
+    varint,
+    whole_characters,
+)
+
+# Fields of AnyValue, and so kinds of a value.
+NOTHING: Final = 0
+STRING: Final = 1
+BOOL: Final = 2
+INT: Final = 3
+DOUBLE: Final = 4
+ARRAY: Final = 5
+KVLIST: Final = 6
+RAW: Final = 7
+_INDEX: Final = 8  # of a string table that traces don't have
+
+_NULL: Final = int.from_bytes(b"null", "little")
+_TRUE: Final = int.from_bytes(b"true", "little")
+_FALSE: Final = int.from_bytes(b"false", "little")
+_NAN: Final = int.from_bytes(b"NaN", "little")
+_INFINITY: Final = int.from_bytes(b"Infinity", "little")
+
+_FRAME: Final = 40  # end, resume, kind, class, elements
+FRAMES_BYTES: Final = _FRAME * 64
+
+
+@compiled
+def any_value(p: int, end: int) -> tuple[int, int, int]:
+    """Kind, and the extent of the content: text, encoded number, or message. See `wire`."""
+    kind = NOTHING
+    start = p
+    stop = p
+    while p < end:
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return NOTHING, 0, BAD
+        a = p
+        b = p
+        if wire == BYTES:
+            a, b = extent(p, end)
+        else:
+            b = skip(p, end, wire)
+        if b < 0:
+            return NOTHING, 0, b
+        if wire == BYTES:
+            known = field == STRING or field == ARRAY or field == KVLIST or field == RAW
+        elif wire == VARINT:
+            known = field == BOOL or field == INT or field == _INDEX
+        else:
+            known = wire == FIXED64 and field == DOUBLE
+        if known:
+            if kind != NOTHING:
+                return NOTHING, 0, REWRITE
+            kind, start, stop = field, a, b
+        elif wire == BYTES:
+            blank(a, b)
+        p = b
+    return kind, start, stop
+
+
+@compiled
+def key_value(p: int, end: int) -> tuple[int, int, int, int, int]:
+    """Extent of the key, and `any_value` of the value."""
+    key = p
+    key_end = p
+    kind = NOTHING
+    start = p
+    stop = p
+    seen = 0
+    while p < end:
+        field, wire, p = tag(p, end)
+        if p < 0:
+            return 0, 0, NOTHING, 0, BAD
+        if wire == BYTES:
+            a, b = extent(p, end)
+            if b < 0:
+                return 0, 0, NOTHING, 0, BAD
+            if field == 1 or field == 2:
+                if seen & field:
+                    return 0, 0, NOTHING, 0, REWRITE
+                seen |= field
+                if field == 1:
+                    key, key_end = a, b
+                else:
+                    kind, start, stop = any_value(a, b)
+                    if stop < 0:
+                        return 0, 0, NOTHING, 0, stop
+            else:
+                blank(a, b)
+            p = b
+        else:
+            p = skip(p, end, wire)
+            if p < 0:
+                return 0, 0, NOTHING, 0, p
+    return key, key_end, kind, start, stop
+
+
+@compiled
+def int_at(p: int, end: int) -> int:
+    """The varint that fills the extent, as int64."""
+    value, _ = varint(p, end)
+    return np.int64(value)
+
+
+@compiled
+def zero(kind: int, p: int, end: int) -> None:
+    """Make an encoded number 0 in place."""
+    if kind == DOUBLE:
+        fill(p, 0, end - p)
+    else:
+        fill(p, 0x80, end - p - 1)
+        store8(end - 1, 0)
+
+
+@compiled
+def _put(c: Any, byte: int) -> None:
+    if c.scratch_used < c.value_bytes and not c.scratch_full:
+        store8(c.scratch + c.scratch_used, byte)
+        c.scratch_used += 1
+    else:
+        c.scratch_full = 1
+
+
+@compiled
+def _put_name(c: Any, packed: int) -> None:
+    """Append at most eight ASCII characters, the first one lowest."""
+    while packed:
+        _put(c, packed & 0xFF)
+        packed >>= 8
+
+
+@compiled
+def _put_text(c: Any, p: int, end: int) -> None:
+    """Append UTF-8 to the scratch text, cut where that is full."""
+    if c.scratch_full:
+        return
+    stop = whole_characters(p, end, c.value_bytes - c.scratch_used)
+    copy(c.scratch + c.scratch_used, p, stop - p)
+    c.scratch_used += stop - p
+    if stop < end:
+        c.scratch_full = 1
+
+
+@compiled
+def _put_string(c: Any, p: int, end: int) -> None:
+    """Append UTF-8 as a JSON string."""
+    _put(c, 34)
+    plain = p
+    while p < end and not c.scratch_full:
+        byte = load8(p)
+        if byte < 32 or byte == 34 or byte == 92:
+            _put_text(c, plain, p)
+            _put(c, 92)
+            if byte >= 32:
+                _put(c, byte)
+            else:
+                _put(c, 117)
+                _put(c, 48)
+                _put(c, 48)
+                _put(c, 48 + (byte >> 4))
+                low = byte & 15
+                _put(c, 48 + low if low < 10 else 87 + low)
+            plain = p + 1
+        p += 1
+    _put_text(c, plain, p)
+    _put(c, 34)
+
+
+@compiled
+def _put_double(c: Any, value: float) -> None:
+    if c.scratch_full:
+        return
+    if np.isfinite(value):
+        _put_text(c, c.pad, write_float(c.form, c.pad, value))
+        return
+    _put(c, 34)
+    if np.isnan(value):
+        _put_name(c, _NAN)
+    else:
+        if value < 0:
+            _put(c, 45)
+        _put_name(c, _INFINITY)
+    _put(c, 34)
+
+
+@compiled
+def _put_scalar(c: Any, words: Any, class_: int, kind: int, p: int, end: int) -> int:
+    """Clean a value that is no list, and append it as JSON; BAD if it is no UTF-8."""
+    if kind == STRING:
+        stop = clean(c, words, class_, p, end, c.unlisted_bytes)
+        if stop < 0:
+            return BAD
+        _put_string(c, p, stop)
+    elif kind == RAW:
+        stop = clean_bytes(c, words, class_, p, end, c.unlisted_bytes)
+        stop = min(stop, p + c.value_bytes // 4 * 3)
+        _put(c, 34)
+        _put_text(c, c.base64, write_base64(c.base64, p, stop))
+        _put(c, 34)
+    elif kind == BOOL or kind == INT or kind == DOUBLE:
+        if class_ & (NUMBERS_BLANKED | TAINTED):
+            zero(kind, p, end)
+        if kind == DOUBLE:
+            _put_double(c, as_float(load64(p)))
+        elif kind == INT:
+            _put_text(c, c.pad, write_int(c.pad, int_at(p, end)))
+        else:
+            _put_name(c, _TRUE if int_at(p, end) else _FALSE)
+    else:
+        _put_name(c, _NULL)
+    return 0
+
+
+@compiled
+def class_of_key(c: Any, names: Any, words: Any, p: int, end: int) -> int:
+    """The class of a name that no dictionary holds; blanks it when it holds a secret."""
+    if end - p > c.name_bytes:
+        blank(p, end)
+        return TAINTED
+    class_ = class_of_name(names, p, end)
+    if clean_bytes(c, words, 0, p, end, c.name_bytes) != end:
+        blank(p, end)
+        class_ |= TAINTED
+    return class_
+
+
+@compiled
+def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: int) -> int:
+    """Clean a value in place and write it as JSON to the scratch text.
+
+    Returns 0, or BAD, or REWRITE when it nests too deep. An explicit stack, since cached
+    compiled functions may not call themselves.
+    """
+    c.scratch_used = 0
+    c.scratch_full = 0
+    depth = 0
+    resume = end
+    while True:
+        if kind == ARRAY or kind == KVLIST:
+            if depth >= c.nesting:
+                return REWRITE
+            frame = c.frames + depth * _FRAME
+            store64(frame, end)
+            store64(frame + 8, resume)
+            store64(frame + 16, kind)
+            store64(frame + 24, class_)
+            store64(frame + 32, 0)
+            depth += 1
+            _put(c, 91 if kind == ARRAY else 123)
+        else:
+            status = _put_scalar(c, words, class_, kind, p, end)
+            if status < 0:
+                return status
+            p = resume
+        if depth == 0:
+            return 0
+        kind, p, end, resume, class_, depth = _next_element(c, names, words, p, depth)
+        if end < 0:
+            return end
+        if depth == 0:
+            return 0
+
+
+@compiled
+def _next_element(
+    c: Any, names: Any, words: Any, p: int, depth: int
+) -> tuple[int, int, int, int, int, int]:
+    """From `p`, inside the innermost open list, to the next value: kind, extent, what follows
+    it, its class, and the depth, which is 0 when all lists are closed."""
+    while depth > 0:
+        frame = c.frames + (depth - 1) * _FRAME
+        frame_end = load64i(frame)
+        list_kind = load64i(frame + 16)
+        if p >= frame_end:
+            _put(c, 93 if list_kind == ARRAY else 125)
+            p = load64i(frame + 8)
+            depth -= 1
+            continue
+        field, wire, p = tag(p, frame_end)
+        if p < 0:
+            return NOTHING, 0, BAD, 0, 0, depth
+        if wire != BYTES:
+            p = skip(p, frame_end, wire)
+            if p < 0:
+                return NOTHING, 0, p, 0, 0, depth
+            continue
+        a, b = extent(p, frame_end)
+        if b < 0:
+            return NOTHING, 0, BAD, 0, 0, depth
+        if field != 1:
+            blank(a, b)
+            p = b
+            continue
+        class_ = load64i(frame + 24)
+        if load64i(frame + 32):
+            _put(c, 44)
+        store64(frame + 32, 1)
+        if list_kind == ARRAY:
+            kind, start, stop = any_value(a, b)
+            return kind, start, stop, b, class_, depth
+        key, key_end, kind, start, stop = key_value(a, b)
+        if stop < 0:
+            return NOTHING, 0, stop, 0, 0, depth
+        if clean(c, words, class_ & HIDDEN, key, key_end, c.name_bytes) < 0:
+            return NOTHING, 0, BAD, 0, 0, depth
+        class_ |= class_of_key(c, names, words, key, key_end)
+        _put_string(c, key, key if class_ & TAINTED else key_end)
+        _put(c, 58)
+        return kind, start, stop, b, class_, depth
+    return NOTHING, p, p, p, 0, 0
