@@ -1,6 +1,7 @@
 """Spans as columns: what the decoder hands to everything behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +64,30 @@ class SpanBatch:
 
     def __len__(self) -> int:
         return len(self.span)
+
+    def part(self, start: int, stop: int) -> "SpanBatch":
+        """Spans `start` to `stop` as a batch of their own; columns are views where they can be."""
+        columns: dict[str, NDArray[Any]] = {}
+        for offset, entries in _ENTRIES.items():
+            bounds = getattr(self, offset)[start : stop + 1]
+            first, last = int(bounds[0]), int(bounds[-1])
+            columns[offset] = bounds - bounds[0]
+            for name in entries:
+                columns[name] = getattr(self, name)[first : last + (name == "str_bytes_offset")]
+        # The offsets of str_bytes bound entries, not spans: what was cut out above starts late.
+        bounds = columns["str_bytes_offset"]
+        columns["str_bytes"] = self.str_bytes[int(bounds[0]) : int(bounds[-1])]
+        columns["str_bytes_offset"] = bounds - bounds[0]
+        for field in fields(self):
+            if field.name not in columns:
+                columns[field.name] = getattr(self, field.name)[start:stop]
+        return SpanBatch(**columns)
+
+
+_ENTRIES: Final = {
+    "wanted_offset": ("wanted_key", "wanted_num", "wanted_code", "wanted_id"),
+    "num_offset": ("num_key", "num_value"),
+    "str_offset": ("str_key", "str_bytes_offset"),
+    "event_offset": ("event_name", "event_ns"),
+}
+"""Per column of offsets by span, the columns whose entries they bound."""

@@ -14,12 +14,17 @@ for one. The header has a checksum of its own, so a damaged body does not hide w
 
 import secrets
 import struct
+import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import google_crc32c
-import zstandard
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAGIC: Final = b"tburnwal"
 SYNC_BYTES: Final = 8
@@ -43,6 +48,7 @@ class Kind(IntEnum):
     TRACES = 1  # ExportTraceServiceRequest, protobuf, blanked
     METRICS = 2  # ExportMetricsServiceRequest, protobuf
     METRICS_JSON = 3
+    CLOSE = 4  # no body: time has come to received_ns, and what is open is closed
 
 
 class Codec(IntEnum):
@@ -102,7 +108,7 @@ class Encoder:
     """Turns entries into the bytes of records. For one thread."""
 
     def __init__(self) -> None:
-        self._zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=True)
+        self._zstd = zstd.ZstdCompressor(level=_ZSTD_LEVEL)
 
     def record(self, entry: Entry, position: int, sync: bytes, compress: bool) -> list[bytes]:
         """The record in two pieces, the second maybe empty.
@@ -130,7 +136,7 @@ class Encoder:
 
     def _stored(self, body: bytes | bytearray, compress: bool) -> tuple[Codec, bytes]:
         if compress and len(body) >= _MIN_COMPRESSED_BYTES:
-            smaller = self._zstd.compress(body)
+            smaller = self._zstd.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
             if len(smaller) < len(body):
                 return Codec.ZSTD, smaller
         return Codec.RAW, bytes(body)
@@ -185,7 +191,7 @@ def record_at(data: bytes, header: Header) -> Record:
     stored = data[body_start : header.end]
     if header.codec == Codec.ZSTD:
         # The header's own checksum vouches for the length, so this can't be made to swell.
-        stored = zstandard.ZstdDecompressor().decompress(stored, max_output_size=header.body_bytes)
+        stored = zstd.ZstdDecompressor().decompress(stored, header.body_bytes)
     return Record(
         position=header.position,
         kind=Kind(header.kind),
