@@ -173,7 +173,7 @@ def balance(store: StoreFolder = None, config: Config = None, json: AsJson = Fal
 @with_settings
 def doctor(config: Config = None, json: AsJson = False, **flags: object) -> None:
     """Look at ports, disk, clock, permissions and what arrives; say what to do."""
-    from tailburn.app.doctor import examine
+    from tailburn.app.doctor.examine import examine
     from tailburn.app.settings_sources import load_settings
 
     examine(load_settings(flags, config), json)

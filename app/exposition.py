@@ -4,6 +4,7 @@ A scrape renders only what changed since the last one: the text of every other s
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,6 +38,8 @@ _LE: Final = (*(repr(float(b)) for b in histogram.exposition_bounds_s(BOUND_STEP
 
 Values = tuple[str, ...]
 Counts = NDArray[np.int64]
+_Shown = Callable[[Values], bool]
+_TENANT: Final = ROLLUP_DIMENSIONS.index("tenant")
 
 
 @dataclass
@@ -87,10 +90,18 @@ class RequestSeries:
                 else:
                     self._add(clock, series, rollup.dense(folded, row), sum_s)
 
-    def render(self) -> str:
-        """All series in the Prometheus text format."""
+    def render(self, tenant: str | None = None) -> str:
+        """The series of one tenant, or all of them, in the Prometheus text format."""
+
+        def shown(values: Values) -> bool:
+            return tenant is None or values[_TENANT] == tenant
+
         with self._lock:
-            parts = self._rendered_requests(), self._rendered_clocks(), self._rendered_hops()
+            parts = (
+                self._rendered_requests(shown),
+                self._rendered_clocks(shown),
+                self._rendered_hops(shown),
+            )
             return "".join(piece for part in parts for piece in part)
 
     def _bounded(self, values: Values) -> Values:
@@ -111,15 +122,16 @@ class RequestSeries:
         series[key].sum_s += sum_s
         series[key].text = None
 
-    def _rendered_clocks(self) -> list[str]:
+    def _rendered_clocks(self, shown: _Shown) -> list[str]:
         pieces = []
         for metric, help_text in CLOCK_METRICS.values():
             if metric in self._histograms:
                 pieces.append(f"# HELP {metric} {help_text}\n# TYPE {metric} histogram\n")
-                pieces += [h.rendered() for h in self._histograms[metric].values()]
+                series = self._histograms[metric].items()
+                pieces += [h.rendered() for (_, *values), h in series if shown(tuple(values))]
         return pieces
 
-    def _rendered_requests(self) -> list[str]:
+    def _rendered_requests(self, shown: _Shown) -> list[str]:
         head = (
             f"# HELP {REQUESTS_METRIC} Requests closed, late versions not counted.\n"
             f"# TYPE {REQUESTS_METRIC} counter\n"
@@ -127,9 +139,10 @@ class RequestSeries:
         return [head] + [
             f"{REQUESTS_METRIC}{{{_labels(values)}}} {count}\n"
             for values, count in self._requests.items()
+            if shown(values)
         ]
 
-    def _rendered_hops(self) -> list[str]:
+    def _rendered_hops(self, shown: _Shown) -> list[str]:
         head = (
             f"# HELP {HOP_METRIC} Own time of each hop, before the first token and after it.\n"
             f"# TYPE {HOP_METRIC} counter\n"
@@ -138,6 +151,7 @@ class RequestSeries:
             f"{HOP_METRIC}{{{PHASE_LABEL}={_quoted(phase)},{HOP_LABEL}={_quoted(hop)},"
             f"{_labels(values)}}} {seconds}\n"
             for (phase, hop, values), seconds in self._hop_seconds.items()
+            if shown(values)
         ]
 
 

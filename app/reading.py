@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, where_to_look
+from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
+from tailburn.app.parts import store_of
 from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
@@ -24,7 +25,6 @@ from tailburn.app.terminal.tables import (
 )
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
 from tailburn.engine.store.api import Store, StoreError
-from tailburn.engine.store.parquet import ParquetStore
 
 _CLOCK_TITLES = {"ttft": "to the first token", "decode": "from the first token to the last"}
 _SHOWN_REQUESTS = 50
@@ -94,12 +94,13 @@ class Reader:
     def _print_hops(self, rows: Sequence[dict[str, Any]], title: str, slowest: str | None) -> None:
         total, console = rows[-1], stdout()
         if slowest is None:
-            title = f"{title}, {total['count']:,} requests"
-            console.print(hops_table(rows, f"Where the time went {title}"))
+            console.print(f"Where the time went {title}, {total['count']:,} requests")
+            console.print(hops_table(rows))
             return
-        title = f"{title}: {total['slow']:,} slow requests against {total['rest']:,}"
-        console.print(excess_table(rows, f"What the slowest {slowest} took longer {title}"))
-        console.print(_verdict(total))
+        compared = f"{total['slow']:,} slow requests against {total['rest']:,}"
+        console.print(f"What the slowest {slowest} took longer {title}, {compared}")
+        console.print(excess_table(rows))
+        console.print(verdict(total) + "\n")
 
     def _any(self, rows: Sequence[object]) -> bool:
         if not rows:
@@ -116,14 +117,9 @@ class Reader:
             )
         asked = question(self.since, self.until, self.model, self.where or (), time.time_ns())
         try:
-            yield ParquetStore(settings.store, settings.query_memory_bytes), asked
+            yield store_of(settings), asked
         except StoreError as error:
             raise UserError(str(error)) from None
-
-
-def _verdict(total: dict[str, Any]) -> str:
-    owner = total["owner"]
-    return f"{owner or 'Nobody'} owns the excess. Look next: {where_to_look(total)}."
 
 
 def _share(text: str) -> float:

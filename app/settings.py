@@ -68,6 +68,9 @@ class Settings:
         6.0,
         "How long every span is kept; later only those of slow, failed and sampled requests are.",
     )
+    spans_sample_ratio: Annotated[float, Gt(0), Le(1)] = _setting(
+        Topic.STORE, 0.05, "Share of the other traces whose spans are kept after that."
+    )
     query_memory_bytes: Bytes = _setting(
         Topic.STORE, 1 << 30, "Memory that queries over the store may take."
     )
@@ -84,11 +87,14 @@ class Settings:
         5.0,
         "A request closes this long after its last span, once its entry span has ended.",
     )
-    hard_close_s: Seconds = _setting(
-        Topic.REQUESTS, 3600.0, "A request closes this long after its first span, come what may."
+    rootless_close_s: Seconds = _setting(
+        Topic.REQUESTS, 30.0, "The same, where the entry span never came."
     )
-    tpot_min_tokens: Annotated[int, Ge(2)] = _setting(
-        Topic.REQUESTS, 16, "Percentiles of TPOT leave out requests with fewer output tokens."
+    hard_close_s: Seconds = _setting(
+        Topic.REQUESTS,
+        1800.0,
+        "A request closes this long after its first span, come what may. Longer than the longest "
+        "stream.",
     )
 
     in_flight_bytes: Bytes = _setting(
@@ -97,12 +103,12 @@ class Settings:
         "Bodies taken in and not yet durable; above it senders are asked to wait.",
     )
     open_spans_per_trace: Count = _setting(
-        Topic.LIMITS, 200_000, "Spans held for one open trace; more are dropped and counted."
+        Topic.LIMITS, 32_768, "Spans held for one open trace; more are dropped and counted."
     )
     open_spans_per_tenant: Count = _setting(
-        Topic.LIMITS, 4_000_000, "Spans held for one tenant's open traces."
+        Topic.LIMITS, 2_000_000, "Spans held for one tenant's open traces."
     )
-    open_spans: Count = _setting(Topic.LIMITS, 8_000_000, "Spans held for all open traces.")
+    open_spans: Count = _setting(Topic.LIMITS, 4_000_000, "Spans held for all open traces.")
 
     clock: Literal["wall", "telemetry"] = _setting(
         Topic.ITSELF,

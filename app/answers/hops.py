@@ -12,8 +12,6 @@ from tailburn.engine.store.api import Store
 
 CLOCKS: Sequence[Clock] = ("ttft", "decode")
 TOTAL = "total"
-NOT_OWNED = "no single hop owns half of it: compare the two largest, then one slow trace"
-NOTHING_SLOW = "too few requests to tell slow from the rest"
 
 
 def hop_rows(store: Store, question: Question) -> list[dict[str, Any]]:
@@ -33,11 +31,18 @@ def excess_rows(store: Store, question: Question, share: float) -> list[dict[str
     ]
 
 
-def where_to_look(row: dict[str, Any]) -> str:
-    """What to do next, from the total row of a clock."""
-    if not row["slow"] or not row["rest"]:
-        return NOTHING_SLOW
-    return REMEDIES[row["owner"]] if row["owner"] else NOT_OWNED
+def verdict(total: dict[str, Any]) -> str:
+    """Who owns the excess and what to do next, from the total row of a clock."""
+    if not total["slow"] or not total["rest"]:
+        return "Too few requests to tell slow ones from the rest."
+    if total["excess_ns"] <= 0:
+        return "The slow ones took no longer than the rest of their prompt length."
+    if total["owner"] is None:
+        return (
+            "No single hop owns half of the excess. "
+            "Look next: the two largest, then one slow trace."
+        )
+    return f"{total['owner']} owns the excess. Look next: {REMEDIES[total['owner']]}."
 
 
 def _requests(store: Store, question: Question) -> pa.Table:

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from tailburn.app.errors import UserError
 from tailburn.engine.store.api import Store
 
@@ -21,18 +23,23 @@ class TraceAnswer:
     requests: list[dict[str, Any]]
 
 
-def trace_answer(store: Store, given: str) -> TraceAnswer:
-    """The trace of a trace id, or of a request id.
+def trace_answer(store: Store, given: str, tenant: str | None = None) -> TraceAnswer:
+    """The trace of a trace id, or of a request id; only what is `tenant`'s, where given.
 
     Raises UserError for an id that is neither, or of which nothing is known.
     """
     trace_id = _trace_id(store, given)
     found = store.trace(trace_id)
-    if not len(found.spans) and not len(found.requests):
+    spans = _of_tenant(found.spans, tenant)
+    requests = _of_tenant(found.requests.drop_columns(["digests"]), tenant)
+    if not spans and not requests:
         raise UserError(f"trace {trace_id} is not in the store (or no longer)")
-    requests = found.requests.drop_columns(["digests"]).to_pylist()
     requests.sort(key=lambda row: (row["start_ns"] or 0, row["request_id"]))
-    return TraceAnswer(trace_id, [_span(row) for row in found.spans.to_pylist()], requests)
+    return TraceAnswer(trace_id, [_span(row) for row in spans], requests)
+
+
+def _of_tenant(rows: pa.Table, tenant: str | None) -> list[dict[str, Any]]:
+    return [row for row in rows.to_pylist() if tenant is None or row["tenant"] == tenant]
 
 
 def _trace_id(store: Store, given: str) -> str:

@@ -17,9 +17,9 @@ Row = Mapping[str, Any]
 THIN = "~"
 
 
-def table(left: Iterable[str], right: Iterable[str] = (), title: str | None = None) -> Table:
+def table(left: Iterable[str], right: Iterable[str] = ()) -> Table:
     """An empty table: text columns `left`, then number columns `right`."""
-    drawn = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in left:
         drawn.add_column(name, overflow="fold")
     for name in right:
@@ -67,8 +67,8 @@ def outermost(row: Row, clock: str) -> float | None:
     return next((value for value in measured if value is not None), None)
 
 
-def hops_table(rows: Sequence[Row], title: str) -> Table:
-    drawn = table(["hop"], ["mean", "median", "share"], title)
+def hops_table(rows: Sequence[Row]) -> Table:
+    drawn = table(["hop"], ["mean", "median", "share"])
     for row in rows:
         part = "" if row["share"] is None else share(row["share"])
         cells = [row["hop"], duration(row["mean_s"]), duration(row["median_s"]), part]
@@ -76,8 +76,8 @@ def hops_table(rows: Sequence[Row], title: str) -> Table:
     return drawn
 
 
-def excess_table(rows: Sequence[Row], title: str) -> Table:
-    drawn = table(["hop"], ["slow", "rest", "excess", "share", "clock error"], title)
+def excess_table(rows: Sequence[Row]) -> Table:
+    drawn = table(["hop"], ["slow", "rest", "excess", "share", "clock error"])
     for row in rows:
         style = "bold" if row.get("owns") else ""
         slow, rest = row.get("slow_mean_s"), row.get("baseline_mean_s")

@@ -1,0 +1,138 @@
+"""The web port: metrics, health, and the API over the store."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.types import ASGIApp
+
+from tailburn.app.answers.hops import excess_rows, hop_rows
+from tailburn.app.answers.question import Question, question
+from tailburn.app.answers.requests import request_rows
+from tailburn.app.answers.tails import tail_rows
+from tailburn.app.answers.trace import trace_answer
+from tailburn.app.errors import UserError
+from tailburn.app.exposition import RequestSeries
+from tailburn.app.guard import Guard, tenant_of
+from tailburn.collector.doors.access import Gate, Refusal, Scope
+from tailburn.engine.store.api import Store, StoreError
+
+MAX_REQUESTS = 10_000
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What the web port shows. `not_ready` says why not yet; `trouble` why not any more."""
+
+    store: Store
+    gate: Gate
+    series: RequestSeries
+    health: CollectorRegistry
+    balance: Callable[[], Rows]
+    not_ready: Callable[[], str | None]
+    trouble: Callable[[], str | None]
+    now_ns: Callable[[], int]
+
+
+def web_app(behind: Behind) -> ASGIApp:
+    """The ASGI application, access control around everything but the probes."""
+    app = FastAPI(title="tailburn", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    _add_probes(app, behind)
+    _add_metrics(app, behind)
+    _add_api(app, behind)
+    app.add_exception_handler(UserError, _bad_request)
+    app.add_exception_handler(StoreError, _bad_request)
+    return Guard(app, behind.gate)
+
+
+def _add_probes(app: FastAPI, behind: Behind) -> None:
+    @app.get("/healthz", include_in_schema=False)
+    def healthz() -> PlainTextResponse:
+        problem = behind.trouble()
+        return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200)
+
+    @app.get("/readyz", include_in_schema=False)
+    def readyz() -> PlainTextResponse:
+        problem = behind.not_ready() or behind.trouble()
+        return PlainTextResponse(f"{problem or 'ready'}\n", 503 if problem else 200)
+
+
+def _add_metrics(app: FastAPI, behind: Behind) -> None:
+    @app.get("/metrics", include_in_schema=False)
+    def metrics(request: Request) -> Response:
+        text = behind.series.render(_seen_tenant(request, behind.gate)).encode()
+        return Response(text + generate_latest(behind.health), media_type=CONTENT_TYPE_LATEST)
+
+
+def _add_api(app: FastAPI, behind: Behind) -> None:
+    def asked(
+        request: Request,
+        since: str | None = None,
+        until: str | None = None,
+        model: str | None = None,
+        where: Annotated[list[str] | None, Query()] = None,
+    ) -> Question:
+        """The question, bound to the tenant that may be seen."""
+        found = question(since, until, model, where or (), behind.now_ns())
+        tenant = _seen_tenant(request, behind.gate)
+        if tenant is not None:
+            found.where["tenant"] = tenant
+        return found
+
+    Asked = Annotated[Question, Depends(asked)]
+
+    @app.get("/api/tails")
+    def tails(asked: Asked, by: str = "", exact: bool = False) -> Response:
+        names = [name for name in by.split(",") if name]
+        return _json(tail_rows(behind.store, asked, names, exact))
+
+    @app.get("/api/requests")
+    def requests(
+        asked: Asked, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 1000
+    ) -> Response:
+        return _json(request_rows(behind.store, asked, limit))
+
+    @app.get("/api/hops")
+    def hops(asked: Asked, slowest: Annotated[float | None, Query(gt=0, lt=1)] = None) -> Response:
+        if slowest is None:
+            return _json(hop_rows(behind.store, asked))
+        return _json(excess_rows(behind.store, asked, slowest))
+
+    @app.get("/api/traces/{trace_id}")
+    def trace(request: Request, trace_id: str) -> Response:
+        answer = trace_answer(behind.store, trace_id, _seen_tenant(request, behind.gate))
+        return _json(
+            {"trace_id": answer.trace_id, "spans": answer.spans, "requests": answer.requests}
+        )
+
+    @app.get("/api/balance")
+    def balance(request: Request) -> Response:
+        if _seen_tenant(request, behind.gate) is not None:
+            raise HTTPException(403, "the balance is of all tenants: it needs scope admin")
+        return _json(behind.balance())
+
+
+def _seen_tenant(request: Request, gate: Gate) -> str | None:
+    """The one tenant whose data this request may see; None for an admin, who sees all."""
+    peer = request.client.host if request.client else None
+    if isinstance(gate.admit(peer, request.headers.raw, Scope.ADMIN), Refusal):
+        return tenant_of(request)
+    return None
+
+
+def _json(answer: Rows | Mapping[str, Any]) -> Response:
+    """Rows as a list, a mapping as an object; nan becomes null."""
+    value = answer if isinstance(answer, Mapping) else list(answer)
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+async def _bad_request(request: Request, error: Exception) -> Response:
+    lines = error.lines if isinstance(error, UserError) else (str(error),)
+    body = msgspec.json.encode({"detail": "; ".join(lines)})
+    return Response(body, 400, media_type="application/json")
