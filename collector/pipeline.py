@@ -15,7 +15,9 @@ from tailburn.collector import kept
 from tailburn.collector.balance import Balance
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.columns import HopColumns
+from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.plausible import REASONS, judge
+from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.spans import SpanBatch
 from tailburn.collector.stitch import intake as taken
 from tailburn.collector.stitch import layout as at
@@ -44,23 +46,28 @@ class Pipeline:
     def __init__(
         self,
         classifier: Classifier,
+        dictionary: Dictionary,
+        resources: Resources,
         *,
         bounds: Bounds = Bounds(),  # noqa: B008 (frozen)
-        prompt_bounds: Sequence[int] = (256, 1024, 4096, 16_384),
+        classes: PromptClasses,
         seed: int = 0,
     ) -> None:
         self.classifier = classifier
-        self.dictionary = classifier.dictionary
-        self.resources = classifier.resources
+        self.dictionary = dictionary
+        self.resources = resources
         self.balance = Balance()
         self._table = Table(bounds, seed)
         self._pool = OffsetPool()
-        self._classes = PromptClasses(prompt_bounds)
+        self._classes = classes
         self._kept: list[kept.KeptSpans] = []
         self._rows: list[Rows] = []
         self._taken_back: list[Rows] = []
         self._signals: list[pa.Table] = []
         self._pending_spans = 0
+        self._first_with_headers = np.array(
+            [c.first_token_with_headers for c in classifier.classes], np.int32
+        )
 
     def add(self, batch: SpanBatch, rejected: Sequence[tuple[int, str, int]]) -> None:
         """Take spans in log order; `rejected` are (resource, reason, count) the door refused."""
@@ -83,7 +90,7 @@ class Pipeline:
                 batch=batch,
                 stored=(fate == taken.KEPT),
                 hop=np.where(recognised, columns.hop.astype(np.int32) + 1, 0),
-                rule=np.where(columns.role > 0, columns.class_id + 1, 0),
+                rule=np.where(columns.role > 0, columns.class_id, 0),
                 quarantined=judged.quarantine.astype(np.int32),
                 repaired=judged.repaired,
             )
@@ -168,7 +175,7 @@ class Pipeline:
             "peer_id": columns.peer_id.view(np.int64),
             "tenant": batch.tenant,
             "repaired": repaired,
-            "first_with_headers": self.classifier.first_with_headers[columns.class_id],
+            "first_with_headers": self._first_with_headers[columns.class_id],
         }
         for i, name in enumerate(at.WIDE):
             if name not in ("next", "trace"):
@@ -256,7 +263,7 @@ class Pipeline:
             [self.resources.service(c) for c in codes],
             [self.resources.json(c) for c in codes],
             ["", *HOPS],
-            ["", *(c.name for c in self.classifier.classes)],
+            [c.rule for c in self.classifier.classes],
             ["", *REASONS[1:]],
         )
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tailburn.collector.stitch.layout import (
     DECODE,
-    END_IS,
     KV_LOAD,
     KV_TRANSFER,
     PREFILL,
@@ -19,7 +18,7 @@ from tailburn.collector.stitch.layout import (
     SERVICE,
 )
 from tailburn.collector.stitch.places import ENGINE
-from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, PART, SERVER
+from tailburn.collector.stitch.tree import CALL, EDGE, PART, SERVER
 from tailburn.collector.stitch.vantage import AT_ENGINE, V_FIRST, V_SPAN
 from tailburn.engine.compiled import inlined
 from tailburn.engine.names import HOP_INDEX, HOPS
@@ -126,7 +125,7 @@ def until_first_token(
         b = min(stop[k], outer[h])
         if (role == CALL or role == SERVER) and first[k] > 0:
             b = min(b, first[k])
-        elif role == EDGE and narrow[k, END_IS] != HEADERS:
+        elif role == EDGE:
             b = min(b, inner[h])
         elif role == PART and engine >= 0 and engine_first > 0 and h > ENGINE:
             if narrow[k, SERVICE] == narrow[engine, SERVICE]:
@@ -167,7 +166,7 @@ def until_last_token(
         b = min(stop[k], outer[h])
         if (role == CALL or role == SERVER) and last[k] > 0:
             b = min(b, last[k])
-        elif role == EDGE and narrow[k, END_IS] != HEADERS:
+        elif role == EDGE:
             b = min(b, inner[h])
         n = _put(begin, end, which, n, h, start[k], b)
         if role == SERVER and h == ENGINE and first[k] > 0:

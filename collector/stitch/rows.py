@@ -115,18 +115,16 @@ def _bit_sets(bits: I64, names: Sequence[str]) -> pa.DictionaryArray:
 
 
 class PromptClasses:
-    """Buckets of uncached prompt tokens, named by their bounds."""
+    """Buckets of uncached prompt tokens: `bounds` are their upper ends, but for the last."""
 
-    def __init__(self, bounds: Sequence[int]) -> None:
+    def __init__(self, bounds: Sequence[int], names: Sequence[str]) -> None:
         self.bounds = np.array(bounds, np.int64)
-        edges = [0, *bounds]
-        self.names = [f"{a}-{b - 1}" for a, b in zip(edges, bounds, strict=False)]
-        self.names.append(f"{edges[-1]}+")
+        self.names = list(names)
 
     def column(self, prompt: I64, cached: I64) -> pa.DictionaryArray:
         """One class per request; null where the prompt's length is unknown."""
         uncached = prompt - np.maximum(cached, 0)
-        index = np.searchsorted(self.bounds, uncached, side="right").astype(np.int32)
+        index = np.searchsorted(self.bounds, uncached, side="left").astype(np.int32)
         indices = pa.array(index, mask=prompt < 0)
         return pa.DictionaryArray.from_arrays(indices, pa.array(self.names, pa.string()))
 
