@@ -1,11 +1,11 @@
 """The gate in front of the web port, on a FastAPI application."""
 
-from typing import Annotated
+import asyncio
+from typing import Annotated, Any
 
+import httpx
 import pytest
-from fastapi import Depends, FastAPI, WebSocket
-from fastapi.testclient import TestClient
-from starlette.websockets import WebSocketDisconnect
+from fastapi import Depends, FastAPI
 
 from tailburn.app.access import Gate, Issued, issue
 from tailburn.app.guard import Guard, tenant_of
@@ -24,7 +24,7 @@ class Rows:
         raise AssertionError("nobody asked")
 
 
-def web(*issued: Issued, base_url: str = "http://localhost:9464") -> TestClient:
+def web(*issued: Issued) -> Guard:
     app = FastAPI()
 
     @app.get("/metrics")
@@ -39,14 +39,19 @@ def web(*issued: Issued, base_url: str = "http://localhost:9464") -> TestClient:
     def healthz() -> str:
         return "ok"
 
-    @app.websocket("/live")
-    async def live(socket: WebSocket) -> None:
-        await socket.accept()
-        await socket.close()
+    return Guard(app, Gate(Rows(*issued)))
 
-    return TestClient(
-        Guard(app, Gate(Rows(*issued))), base_url=base_url, client=("127.0.0.1", 4711)
-    )
+
+def ask(
+    app: Guard, method: str, path: str, issued: Issued | None = None, host: str = "localhost:9464"
+) -> httpx.Response:
+    async def run() -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 4711))
+        headers = {} if issued is None else {"authorization": f"Bearer {issued.secret}"}
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
+            return await client.request(method, path, headers=headers)
+
+    return asyncio.run(run())
 
 
 READER = issue("reader", "acme", [Scope.READ], 11)
@@ -54,13 +59,9 @@ RESPONDER = issue("responder", "acme", [Scope.READ, Scope.RESPOND], 12)
 SENDER = issue("sender", "acme", [Scope.INGEST], 13)
 
 
-def auth(issued: Issued) -> dict[str, str]:
-    return {"authorization": f"Bearer {issued.secret}"}
-
-
 def test_without_tokens_the_pages_are_this_machines() -> None:
-    assert web().get("/metrics").json() == "default"
-    rebound = web(base_url="http://rebound.example.org:9464").get("/metrics")
+    assert ask(web(), "GET", "/metrics").json() == "default"
+    rebound = ask(web(), "GET", "/metrics", host="rebound.example.org:9464")
     assert rebound.status_code == 403
     assert "Host must be localhost" in rebound.json()["detail"]
 
@@ -69,18 +70,18 @@ def test_without_tokens_the_pages_are_this_machines() -> None:
     ("issued", "read", "respond"), [(READER, 200, 403), (RESPONDER, 200, 200), (SENDER, 403, 403)]
 )
 def test_reading_and_responding_need_their_scopes(issued: Issued, read: int, respond: int) -> None:
-    client = web(READER, RESPONDER, SENDER)
+    app = web(READER, RESPONDER, SENDER)
 
-    assert client.get("/metrics", headers=auth(issued)).status_code == read
-    assert client.post("/api/silences", headers=auth(issued)).status_code == respond
+    assert ask(app, "GET", "/metrics", issued).status_code == read
+    assert ask(app, "POST", "/api/silences", issued).status_code == respond
 
 
 def test_the_tenant_is_the_tokens() -> None:
-    assert web(READER).get("/metrics", headers=auth(READER)).json() == "acme"
+    assert ask(web(READER), "GET", "/metrics", READER).json() == "acme"
 
 
 def test_a_missing_token_is_asked_for() -> None:
-    answer = web(READER).get("/metrics")
+    answer = ask(web(READER), "GET", "/metrics")
 
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="tailburn"'
@@ -88,18 +89,23 @@ def test_a_missing_token_is_asked_for() -> None:
 
 
 def test_unknown_paths_tell_a_stranger_nothing() -> None:
-    assert web(READER).get("/no/such/page").status_code == 401
+    assert ask(web(READER), "GET", "/no/such/page").status_code == 401
 
 
 def test_probes_need_no_token() -> None:
-    assert web(READER).get("/healthz").json() == "ok"
+    assert ask(web(READER), "GET", "/healthz").json() == "ok"
 
 
-def test_a_websocket_is_closed_in_the_strangers_face() -> None:
-    with (
-        pytest.raises(WebSocketDisconnect) as closed,
-        web(READER).websocket_connect("/live") as socket,
-    ):
-        socket.receive_text()
+def test_a_websocket_is_closed_before_it_is_accepted() -> None:
+    sent: list[Any] = []
 
-    assert closed.value.code == 1008
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/live", "headers": [], "client": ("127.0.0.1", 4711)}
+    asyncio.run(web(READER)(scope, receive, send))
+
+    assert [(m["type"], m["code"]) for m in sent] == [("websocket.close", 1008)]

@@ -165,7 +165,7 @@ def test_a_transaction_that_fails_leaves_nothing(state: State) -> None:
     assert Tokens(state).all() == []
 
 
-def test_a_failed_migration_leaves_the_old_schema(state: State) -> None:
+def test_a_table_made_in_a_transaction_that_fails_is_gone(state: State) -> None:
     with pytest.raises(ZeroDivisionError), state.writing() as session:
         session.execute(text("CREATE TABLE half_done (id INTEGER)"))
         raise ZeroDivisionError
