@@ -192,7 +192,7 @@ class Classifier:
             kernels.remember(np.uint64(key), number, self._slots, self._entry_at)
         outcome = verdict.outcome
         self._entry_class[number] = 0 if verdict.rule is None else verdict.rule + 1
-        self._entry_words[number] = outcome.before, outcome.between, outcome.after
+        self._entry_words[number] = outcome.words
         self._entry_http[number] = outcome.http_error, outcome.http_ok
         codes = [self._dictionary.code(text) if text else 0 for text in verdict.texts]
         self._entry_texts[number] = codes
@@ -215,7 +215,8 @@ class Classifier:
     def _extract(self, batch: SpanBatch, class_id: I32) -> tuple[I64, U64]:
         plan = self._plan
         numbers: I64 = np.empty((len(NUMBERS), len(batch)), np.int64)
-        ids: U64 = np.empty((len(IDS), len(batch)), np.uint64)
+        numbers[:] = _ABSENT[:, np.newaxis]
+        ids: U64 = np.zeros((len(IDS), len(batch)), np.uint64)
         feeds = plan.attributes
         kernels.extract(
             class_id,
@@ -231,6 +232,7 @@ class Classifier:
             feeds.rank,
             feeds.factor,
             feeds.base,
+            plan.has_defaults,
             plan.defaults,
             plan.default_rank,
             _MOST,

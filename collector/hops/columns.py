@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def empty(n: int) -> HopColumns:
     }
     wide = ("_ns", "_tokens")
 
-    def column(name: str) -> NDArray[np.generic]:
+    def column(name: str) -> NDArray[Any]:
         dtype = types.get(name, np.int64 if name.endswith(wide) else np.int32)
         return np.full(n, -1 if name in unknown else 0, dtype)
 

@@ -12,6 +12,7 @@ KINDS = {"unspecified": 0, "internal": 1, "server": 2, "client": 3, "producer": 
 KIND_NAMES = {number: name for name, number in KINDS.items()}
 REGEX = "re:"
 ANY = "*"
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,12 @@ class Patterns:
     def takes_anything(self) -> bool:
         return ANY in self.texts
 
+    @property
+    def in_short(self) -> str:
+        """The first few alternatives."""
+        more = len(self.texts) - _SHOWN
+        return " | ".join(self.texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -126,10 +133,16 @@ class Condition:
         return any(map(self.patterns, values))
 
     def explain(self, facts: Facts) -> str:
-        """The condition and what the span has there, in words."""
+        """What the span has there, and the pattern it fits or those it should."""
         values = _look(self.place, self.key, facts)
         has = ", ".join(value or "(present)" for value in values) or "nothing"
-        return f"{self}: {has}"
+        if self.place is Place.WITHOUT:
+            return f"{self}: {has}"
+        where = f"{self.place} {self.key}" if self.key else str(self.place)
+        fitting = next((t for t in self.patterns.texts if any(map(Patterns((t,)), values))), "")
+        if fitting:
+            return f"{where}: {has}" if fitting in (has, ANY) else f"{where}: {has} ({fitting})"
+        return f"{where}: {has}, wanted {self.patterns.in_short}"
 
     def __str__(self) -> str:
         where = f"{self.place} {self.key}" if self.key else str(self.place)

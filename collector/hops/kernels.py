@@ -68,14 +68,21 @@ def keys_of(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _slot(key: np.uint64, slots: U64) -> int:
+    """Where the key is, or the free place where it belongs."""
+    size = len(slots)
+    j = np.int64(key) & (size - 1)
+    while slots[j] != 0 and slots[j] != key:
+        j = (j + 1) & (size - 1)
+    return int(j)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def find_known(key: U64, slots: U64, entry_at: I32, entry: I32, missing: I32) -> int:
     """Fill `entry` from the table of known keys; the rows of unknown ones go to `missing`."""
     count = 0
-    size = len(slots)
     for i in range(len(key)):
-        j = np.int64(key[i]) & (size - 1)
-        while slots[j] != 0 and slots[j] != key[i]:
-            j = (j + 1) & (size - 1)
+        j = _slot(key[i], slots)
         if slots[j] == 0:
             entry[i] = -1
             missing[count] = i
@@ -88,10 +95,7 @@ def find_known(key: U64, slots: U64, entry_at: I32, entry: I32, missing: I32) ->
 @njit(nogil=True, cache=True, error_model="numpy")
 def remember(key: np.uint64, number: int, slots: U64, entry_at: I32) -> None:
     """Put a key into the table, which has room."""
-    size = len(slots)
-    j = np.int64(key) & (size - 1)
-    while slots[j] != 0:
-        j = (j + 1) & (size - 1)
+    j = _slot(key, slots)
     slots[j] = key
     entry_at[j] = number
 
@@ -109,6 +113,11 @@ def _place(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _origin(base: int, start_ns: int, end_ns: int) -> int:
+    return start_ns * (base == 1) + end_ns * (base == 2)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def extract(
     class_id: I32,
     start_ns: I64,
@@ -123,42 +132,40 @@ def extract(
     rank_of: I8,
     factor: F64,
     base: I8,
+    has_defaults: I8,
     defaults: I64,
     default_rank: I8,
     most: I64,
     numbers: I64,
     ids: U64,
 ) -> None:
-    """Fill `numbers` (NUMBERS, n) and `ids` (IDS, n) from the attributes."""
+    """Fill `numbers` (NUMBERS, n), which holds what stands for absent, and `ids` (IDS, n),
+    which holds zeros, from constants and attributes."""
     fields = numbers.shape[0]
     rank = np.empty(fields + ids.shape[0], np.int8)
     for i in range(len(class_id)):
         c = np.int64(class_id[i])
-        for f in range(fields):
-            numbers[f, i] = defaults[c, f]
-            rank[f] = default_rank[c, f]
-        for f in range(ids.shape[0]):
-            ids[f, i] = 0
-            rank[fields + f] = 127
-        if c == 0:
-            continue
+        fresh = True
+        if has_defaults[c]:
+            for f in range(fields):
+                numbers[f, i] = defaults[c, f]
         for j in range(wanted_offset[i], wanted_offset[i + 1]):
             slot = c * inputs + wanted_key[j]
             for o in range(first[slot], first[slot + 1]):
-                f, r = np.int64(field[o]), rank_of[o]
-                if r >= rank[f]:
+                if fresh:
+                    rank[:fields] = default_rank[c]
+                    rank[fields:] = 127
+                    fresh = False
+                into = np.int64(field[o])
+                if rank_of[o] >= rank[into]:
                     continue
-                if f >= fields:
-                    if wanted_id[j] != 0:
-                        ids[f - fields, i] = wanted_id[j]
-                        rank[f] = r
-                    continue
-                origin = np.int64(0)
-                if base[o] == 1:
-                    origin = start_ns[i]
-                elif base[o] == 2:
-                    origin = end_ns[i]
-                _place(numbers, rank, f, r, i, wanted_num[j] * factor[o], origin, most)
+                if into < fields:
+                    origin = _origin(base[o], start_ns[i], end_ns[i])
+                    value = wanted_num[j] * factor[o]
+                    _place(numbers, rank, into, rank_of[o], i, value, origin, most)
+                elif wanted_id[j] != 0:
+                    ids[into - fields, i] = wanted_id[j]
+                    rank[into] = rank_of[o]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -62,6 +62,7 @@ class Plan:
     event_decisive: I8  # by event of `Rules.events`
     attributes: Feeds
     events: Feeds
+    has_defaults: I8  # by class: some field is a constant
     defaults: I64  # (classes, NUMBERS)
     default_rank: I8  # (classes, NUMBERS)
     reads_events: I8  # by class
@@ -84,6 +85,7 @@ def make_plan(rules: Rules) -> Plan:
         event_decisive=_decisive_events(rules),
         attributes=_attribute_feeds(rules),
         events=_event_feeds(rules),
+        has_defaults=(defaults != ABSENT).any(axis=1).astype(np.int8),
         defaults=defaults,
         default_rank=default_rank,
         reads_events=_reads_events(rules),

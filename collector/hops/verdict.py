@@ -25,9 +25,7 @@ _STATUS_OK, _STATUS_ERROR = 1, 2
 class OutcomeWords:
     """The outcome as far as no number is asked: before `http_error`, before `http_ok`, after."""
 
-    before: int = 0
-    between: int = 0
-    after: int = 0
+    words: tuple[int, int, int] = (0, 0, 0)
     http_error: bool = False
     http_ok: bool = False
 
@@ -95,7 +93,7 @@ def weigh(steps: Sequence[OutcomeStep], facts: Facts) -> OutcomeWords:
             http_ok, stretch = True, 2
         elif words[stretch] == 0:
             words[stretch] = _word(step, facts)
-    return OutcomeWords(*words, http_error, http_ok)
+    return OutcomeWords((words[0], words[1], words[2]), http_error, http_ok)
 
 
 def _word(step: OutcomeStep, facts: Facts) -> int:
