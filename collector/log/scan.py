@@ -43,7 +43,9 @@ class Scan:
     @property
     def end(self) -> int:
         """Where the last whole record ends."""
-        return self.records[-1].end if self.records else min(SEGMENT_HEADER_BYTES, self.length)
+        if self.records:
+            return self.records[-1].end
+        return min(SEGMENT_HEADER_BYTES, self.length) if self.sync else 0
 
     @property
     def torn(self) -> Hole | None:
