@@ -142,6 +142,9 @@ class GrpcDoor:
             return await self._accept(
                 signal, Encoding.PROTOBUF, body.data, admitted, self._clock(headers)
             )
+        except asyncio.CancelledError:
+            self._count(signal, "disconnected")
+            raise
         except _Slow:
             return SLOW
         except IngestError as error:

@@ -329,6 +329,7 @@ def test_a_sender_that_cancels_ends_the_work_and_gives_its_bytes_back() -> None:
 
     run(door(accept, budget=budget, tally=tally), talk)
     assert budget.used_bytes == 0
+    assert tally.answers == {Counted("grpc", "traces", "disconnected"): 1}
 
 
 def test_draining_lets_calls_in_flight_end() -> None:

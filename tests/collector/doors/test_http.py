@@ -3,12 +3,15 @@
 import asyncio
 import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from backports import zstd
 from google.protobuf import json_format
 from google.rpc import code_pb2, status_pb2
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from starlette.types import ASGIApp
 
@@ -389,6 +392,52 @@ def test_a_sender_that_goes_away_leaves_nothing_behind() -> None:
 
     assert (answer, accept.taken, budget.used_bytes) == (None, [], 0)
     assert tally.answers == {Counted("http", "traces", "disconnected"): 1}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    method=st.sampled_from(["POST", "POST", "POST", "GET", "PATCH"]),
+    path=st.sampled_from(["/v1/traces", "/v1/metrics", "/v1/logs", "/", "/v1/\x00"]),
+    content_type=st.sampled_from([PROTOBUF, JSON, "", "text/plain", "application/json;q"]),
+    encoding=st.sampled_from([None, b"gzip", b"zstd", b"identity", b"br", b"\xff", b","]),
+    length=st.sampled_from(
+        [None, b"", b"0", b"7", b"-0", b"1e9", b"\xb2", b"99999999999999999999"]
+    ),
+    chunks=st.lists(st.binary(max_size=800), max_size=3),
+    packed=st.sampled_from([None, gzip.compress, zstd.compress]),
+)
+def test_whatever_comes_gets_an_exact_answer_and_leaves_nothing_behind(
+    method: str,
+    path: str,
+    content_type: str,
+    encoding: bytes | None,
+    length: bytes | None,
+    chunks: list[bytes],
+    packed: Callable[[bytes], bytes] | None,
+) -> None:
+    accept, budget = Recorder(), Budget(1200)
+    headers = [(b"content-encoding", encoding)] if encoding is not None else []
+    headers += [(b"content-length", length)] if length is not None else []
+    body = [packed(chunk) for chunk in chunks] if packed else chunks
+
+    answer = asyncio.run(
+        ask(
+            door(accept, budget=budget),
+            *body,
+            method=method,
+            path=path,
+            content_type=content_type,
+            headers=tuple(headers),
+        )
+    )
+
+    assert budget.used_bytes == 0
+    assert answer.headers[b"content-length"] == b"%d" % len(answer.body)
+    if answer.status == 200:
+        assert [taken.body for taken in accept.taken] in ([], [b"".join(chunks)], [b"".join(body)])
+    else:
+        assert answer.status in (400, 404, 405, 413, 415, 503)
+        assert status(answer).message and not accept.taken
 
 
 def test_every_answer_is_counted_by_its_reason() -> None:
