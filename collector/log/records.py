@@ -155,9 +155,9 @@ def segment_header(first_position: int, sync: bytes) -> bytes:
 
 def sync_of(data: bytes) -> bytes | None:
     """The sync mark of a segment: its header's or, that being damaged, its first record's."""
-    head = data[: _SEGMENT.size]
-    if len(head) < _SEGMENT.size:
+    if len(data) < SEGMENT_HEADER_BYTES:
         return None
+    head = data[: _SEGMENT.size]
     magic, sync, _ = _SEGMENT.unpack(head)
     if magic == MAGIC and data[_SEGMENT.size :][: _CRC.size] == _CRC.pack(
         google_crc32c.value(head)

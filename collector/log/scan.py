@@ -38,14 +38,13 @@ class Scan:
     sync: bytes | None
     records: list[Header]
     holes: list[Hole]
-    length: int
 
     @property
     def end(self) -> int:
         """Where the last whole record ends."""
         if self.records:
             return self.records[-1].end
-        return min(SEGMENT_HEADER_BYTES, self.length) if self.sync else 0
+        return SEGMENT_HEADER_BYTES if self.sync else 0
 
     @property
     def torn(self) -> Hole | None:
@@ -63,7 +62,7 @@ def scan(data: bytes) -> Scan:
     sync = sync_of(data)
     if sync is None:
         holes = [Hole(0, len(data), _fault(data, 0, len(data)))] if data else []
-        return Scan(None, [], holes, len(data))
+        return Scan(None, [], holes)
     records: list[Header] = []
     holes = []
     for found in _walk(data, sync):
@@ -71,7 +70,7 @@ def scan(data: bytes) -> Scan:
             holes.append(found)
         else:
             records.append(found)
-    return Scan(sync, records, holes, len(data))
+    return Scan(sync, records, holes)
 
 
 def _walk(data: bytes, sync: bytes) -> Iterator[Header | Hole]:
