@@ -46,7 +46,11 @@ class _Pass:
 
 
 class Gate:
-    """Decides for all three ports. Tokens are held in memory and read anew when they age."""
+    """Decides for all three ports, in any thread.
+
+    Tokens are held in memory and read anew when they are older than `REFRESH_S`. Two threads
+    may read them at once: the work is done twice and the result is the same.
+    """
 
     def __init__(self, tokens: TokenRows, monotonic_s: Callable[[], float] = time.monotonic):
         self._tokens = tokens

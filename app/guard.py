@@ -9,7 +9,7 @@ from starlette.types import Scope as AsgiScope
 
 from tailburn.collector.doors.access import Gate, Refusal, Scope
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})  # probes carry no token; they tell nothing
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})  # probes carry no token; these tell no data
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

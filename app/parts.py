@@ -17,8 +17,8 @@ def rules_of(settings: Settings) -> Rules:
         raise UserError(*(str(problem) for problem in error.problems)) from None
 
 
-def store_of(settings: Settings) -> ParquetStore:
-    keeping = Keeping(
+def keeping_of(settings: Settings) -> Keeping:
+    return Keeping(
         requests=Kept(settings.requests_kept_h),
         spans=Kept(settings.spans_kept_h),
         rollups=Kept(settings.rollups_kept_h),
@@ -26,7 +26,11 @@ def store_of(settings: Settings) -> ParquetStore:
         spans_full=Kept(settings.spans_full_h),
         sample_ratio=settings.spans_sample_ratio,
     )
-    return ParquetStore(settings.store, keeping, settings.query_memory_bytes)
+
+
+def store_of(settings: Settings) -> ParquetStore:
+    """The store to read from; opening it touches nothing."""
+    return ParquetStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
 
 
 def bounds_of(settings: Settings) -> Bounds:

@@ -36,6 +36,10 @@ class SelfTrace:
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address)))
         self._provider = provider
 
+    @property
+    def is_on(self) -> bool:
+        return self._provider is not None
+
     def tracer(self, name: str) -> Tracer:
         """A tracer for one part of the service; it records nothing without an endpoint."""
         return (self._provider or NoOpTracerProvider()).get_tracer(name)

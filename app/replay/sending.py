@@ -3,7 +3,7 @@
 import gzip
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from tailburn.app.errors import UserError
+from tailburn.app.replay.pace import Pace
 from tailburn.app.replay.paths import recordings
 from tailburn.app.replay.recording import Recording, RecordingError
 from tailburn.app.replay.shift import shifted
@@ -59,7 +60,9 @@ def send(
     headers = {"authorization": f"Bearer {token}"} if token else {}
     sent = Sent()
     with client or httpx.Client(timeout=60) as http:
-        for recording in _paced(_to_now(everything, speed, time.time_ns()), speed):
+        pace = Pace(speed)
+        for recording in _to_now(everything, speed, time.time_ns()):
+            pace.wait_for(recording.received_ns)
             answer = _post(http, url.rstrip("/"), recording, headers)
             if answer.is_success:
                 sent.bodies += 1
@@ -89,17 +92,6 @@ def _to_now(
         except (DecodeError, ValueError) as error:
             raise RecordingError(f"{recording.place}: not OTLP: {error}") from None
         yield replace(recording, body=body, received_ns=recording.received_ns + by_ns)
-
-
-def _paced(everything: Iterable[Recording], speed: float | None) -> Iterator[Recording]:
-    begun_ns, first_ns = time.monotonic_ns(), None
-    for recording in everything:
-        if first_ns is None:
-            first_ns = recording.received_ns
-        if speed is not None:
-            due_ns = begun_ns + round((recording.received_ns - first_ns) / speed)
-            time.sleep(max(due_ns - time.monotonic_ns(), 0) / 1e9)
-        yield recording
 
 
 def _post(

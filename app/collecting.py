@@ -1,0 +1,182 @@
+"""Everything between the doors and the store of one folder, put together and taken apart."""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from tailburn.app.errors import UserError
+from tailburn.app.exposition import RequestSeries
+from tailburn.app.parts import bounds_of, keeping_of, rules_of
+from tailburn.app.settings import Settings
+from tailburn.collector.hops.classify import Classifier
+from tailburn.collector.hops.rules import Rules
+from tailburn.collector.intake import Intake
+from tailburn.collector.keeper import Keeper
+from tailburn.collector.log import LogWriter, StoreInUse, StoreLock, lock_store
+from tailburn.collector.otlp.decoder import Decoder
+from tailburn.collector.otlp.dictionary import Dictionary
+from tailburn.collector.otlp.json_traces import to_protobuf
+from tailburn.collector.otlp.metrics import decode_points
+from tailburn.collector.otlp.resources import Resources
+from tailburn.collector.pipeline import Pipeline
+from tailburn.collector.recovery import Recovered, Unanchored, recover
+from tailburn.collector.snapshot import Snapshot
+from tailburn.collector.stitch.rows import PromptClasses
+from tailburn.engine.store.api import LogRange, NotDurable
+from tailburn.engine.store.parquet import ParquetStore
+
+log = logging.getLogger(__name__)
+
+
+class ShownStore(ParquetStore):
+    """A store that also counts the requests published into it, for `/metrics`."""
+
+    series: RequestSeries
+
+    def publish(self, table: str, rows: pa.Table, log: LogRange) -> None:
+        super().publish(table, rows, log)
+        if table == "requests":
+            self.series.observe(rows)
+
+
+@dataclass
+class Collecting:
+    """A store that is being written. `close` publishes everything and lets go of it."""
+
+    store: ShownStore
+    intake: Intake
+    keeper: Keeper
+    pipeline: Pipeline
+    writer: LogWriter
+    recovered: Recovered
+    lock: StoreLock
+    _upkeep: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is taken, or nothing gets into the store; None when all is well."""
+        return self.intake.trouble or self.keeper.trouble
+
+    def balance_rows(self) -> list[dict[str, Any]]:
+        """Received and each fate, per resource."""
+        with self.keeper.lock:
+            lines = list(self.pipeline.balance.lines())
+            names = [self.pipeline.resources.json(line.resource) for line in lines]
+        return [
+            {"resource": name, "received": line.received, **line.fates}
+            for name, line in zip(names, lines, strict=True)
+        ]
+
+    def compact(self, now_ns: int) -> None:
+        """Merge past hours, thin their spans, drop what is too old."""
+        with self._upkeep:
+            done = self.store.compact(now_ns, self.keeper.durable_position)
+            with self.keeper.lock:
+                for resource, count in done.sampled_out.items():
+                    self.pipeline.balance.sample_out(self._resource_code(resource), count)
+            self.store.retain(now_ns)
+
+    def close(self) -> None:
+        """Write what was taken, publish every row, snapshot, and release the store."""
+        self.intake.close()
+        self.keeper.wait()
+        self.writer.close()
+        with self._upkeep:
+            self.lock.release()
+
+    def _resource_code(self, resource: str) -> int:
+        resources = self.pipeline.resources
+        codes = (c for c in range(len(resources)) if resources.json(c) == resource)
+        return next(codes, 0)
+
+
+def collect(settings: Settings, now_ns: Callable[[], int], series: RequestSeries) -> Collecting:
+    """Lock the store, go on where the last run ended, and begin to take bodies.
+
+    Raises UserError where the store is in use, can't be written or can't be gone on with.
+    """
+    rules = rules_of(settings)
+    try:
+        lock = lock_store(settings.store, time.time_ns())
+    except StoreInUse as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"store {settings.store}: {error.strerror}") from None
+    try:
+        return _open(settings, rules, now_ns, series, lock)
+    except (Unanchored, NotDurable) as error:
+        lock.release()
+        raise UserError(f"store {settings.store}: {error}") from None
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _open(
+    settings: Settings,
+    rules: Rules,
+    now_ns: Callable[[], int],
+    series: RequestSeries,
+    lock: StoreLock,
+) -> Collecting:
+    store = ShownStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
+    store.series = series
+    pipeline: Pipeline | None = None
+
+    def restore(found: Snapshot | None) -> tuple[Pipeline, Decoder]:
+        nonlocal pipeline
+        pipeline, decoder = restored(settings, rules, found)
+        return pipeline, decoder
+
+    collected = recover(settings.store, store, restore, decode_points)
+    assert pipeline is not None, "recover restores before it returns"
+    _say(collected.recovered)
+    intake = Intake(collected.writer, collected.decoder, to_protobuf, decode_points)
+    collected.keeper.start(intake, now_ns)
+    return Collecting(
+        store, intake, collected.keeper, pipeline, collected.writer, collected.recovered, lock
+    )
+
+
+def restored(settings: Settings, rules: Rules, found: Snapshot | None) -> tuple[Pipeline, Decoder]:
+    """A pipeline and its decoder as a snapshot left them, or new ones."""
+    dictionary = Dictionary.load(found.meta["dictionary"]) if found else Dictionary()
+    resources = Resources.load(found.meta["resources"]) if found else Resources()
+    decoder = Decoder(rules.wanted, dictionary=dictionary, resources=resources)
+    pipeline = Pipeline(
+        Classifier(rules, dictionary, resources),
+        dictionary,
+        resources,
+        bounds=bounds_of(settings),
+        classes=PromptClasses(rules.dimensions.prompt_bounds, rules.dimensions.prompt_classes),
+        seed=secrets.randbits(62),
+    )
+    if found:
+        pipeline.restore(found.arrays, found.meta)
+    return pipeline, decoder
+
+
+def _say(recovered: Recovered) -> None:
+    """Tell the log of the service what was found; damage at a level that is always shown."""
+    if recovered.records:
+        log.info("%d records of the log worked through again", recovered.records)
+    if recovered.torn_reason is not None:
+        log.warning(
+            "the log's end was torn (%s): %d bytes cut off, none of them acknowledged",
+            recovered.torn_reason, recovered.torn_bytes,
+        )  # fmt: skip
+    if recovered.snapshot_damaged:
+        log.warning("a snapshot was damaged and set aside; an older one was used")
+    if recovered.missing_records or recovered.damaged_bytes:
+        log.error(
+            "the log is damaged: %d records are missing, %d bytes unreadable",
+            recovered.missing_records, recovered.damaged_bytes,
+        )  # fmt: skip
+    if recovered.undecodable_records:
+        log.error("%d records can't be decoded by this version", recovered.undecodable_records)

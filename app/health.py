@@ -1,0 +1,134 @@
+"""The service's own health, for `/metrics`: read when scraped, kept nowhere."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tailburn.app.collecting import Collecting
+from tailburn.collector.doors.limits import Budget
+from tailburn.collector.doors.tally import Tally
+from tailburn.engine.names import FATES
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What the doors count, both together."""
+
+    tally: Tally
+    budget: Budget
+
+
+def health_registry(
+    doors: Doors, collecting: Callable[[], Collecting | None], ready: Callable[[], bool]
+) -> CollectorRegistry:
+    """A registry of its own; `collecting` is None until the store is open."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    registry.register(_Health(partial(_families, doors, collecting, ready)))
+    return registry
+
+
+class _Health(Collector):
+    def __init__(self, families: Callable[[], Iterator[Metric]]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        return self._families()
+
+
+def _families(
+    doors: Doors, collecting: Callable[[], Collecting | None], ready: Callable[[], bool]
+) -> Iterator[Metric]:
+    yield GaugeMetricFamily("tailburn_ready", "1 when the service takes telemetry.", int(ready()))
+    yield from _door_families(doors)
+    if (opened := collecting()) is not None:
+        yield from _balance_families(opened)
+        yield from _log_families(opened)
+
+
+def _door_families(doors: Doors) -> Iterator[Metric]:
+    answers = CounterMetricFamily(
+        "tailburn_answers",
+        "Exports answered: ok, partial, or why not.",
+        labels=["door", "signal", "outcome"],
+    )
+    for answer, count in list(doors.tally.answers.items()):
+        answers.add_metric(list(answer), count)
+    yield answers
+    kinds = {"wire": doors.tally.wire_bytes, "body": doors.tally.body_bytes}
+    received = CounterMetricFamily(
+        "tailburn_received_bytes",
+        "Bytes of exports: on the wire, and of the body after decompression.",
+        labels=["door", "form"],
+    )
+    for form, by_door in kinds.items():
+        for door, count in list(by_door.items()):
+            received.add_metric([door, form], count)
+    yield received
+    yield GaugeMetricFamily(
+        "tailburn_in_flight_bytes",
+        "Bytes of bodies between the first byte read and the answer.",
+        doors.budget.used_bytes,
+    )
+
+
+def _balance_families(opened: Collecting) -> Iterator[Metric]:
+    with opened.keeper.lock:
+        lines = list(opened.pipeline.balance.lines())
+        reasons = dict(opened.pipeline.balance.reasons)
+    totals: Counter[str] = Counter()
+    for line in lines:
+        totals.update(line.fates)
+    received = sum(line.received for line in lines)
+    yield CounterMetricFamily("tailburn_spans_received", "Spans that came in.", received)
+    fates = GaugeMetricFamily(
+        "tailburn_spans",
+        "What became of the spans received; adds up to tailburn_spans_received_total.",
+        labels=["fate"],
+    )
+    for fate in FATES:
+        fates.add_metric([fate], totals[fate])
+    yield fates
+    by_reason = CounterMetricFamily(
+        "tailburn_spans_lost", "Spans not stored, by fate and reason.", labels=["fate", "reason"]
+    )
+    for (fate, reason), count in reasons.items():
+        by_reason.add_metric([fate, reason], count)
+    yield by_reason
+
+
+def _log_families(opened: Collecting) -> Iterator[Metric]:
+    writer, keeper = opened.writer, opened.keeper
+    yield GaugeMetricFamily(
+        "tailburn_backlog_bytes", "Bodies durable and not yet worked through.",
+        opened.intake.backlog.bytes,
+    )  # fmt: skip
+    yield GaugeMetricFamily(
+        "tailburn_log_bytes", "Size of the write-ahead log.", writer.total_bytes
+    )
+    yield CounterMetricFamily(
+        "tailburn_log_appended_bytes", "Bytes made durable in the log.", writer.appended_bytes
+    )
+    yield GaugeMetricFamily(
+        "tailburn_log_lag_records", "Records of the log that are not worked through yet.",
+        max(writer.next_position - 1 - keeper.position, 0),
+    )  # fmt: skip
+    trouble = opened.trouble
+    yield GaugeMetricFamily(
+        "tailburn_trouble", "1 while bodies or rows can't be written.", int(trouble is not None)
+    )
+    yield CounterMetricFamily(
+        "tailburn_recovered_torn_bytes", "Cut off the log's end at the start.",
+        opened.recovered.torn_bytes,
+    )  # fmt: skip

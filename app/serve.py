@@ -1,0 +1,241 @@
+"""The service put together: settings in, a running service out, SIGTERM drains it."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import uvloop
+from opentelemetry.trace import Tracer
+
+from tailburn.app.access import Gate, check_exposure
+from tailburn.app.clock import Clock, TelemetryClock, WallClock
+from tailburn.app.collecting import Collecting, collect
+from tailburn.app.errors import UserError
+from tailburn.app.exposition import RequestSeries
+from tailburn.app.health import Doors, health_registry
+from tailburn.app.parts import rules_of, store_of
+from tailburn.app.selftrace import SelfTrace
+from tailburn.app.servers import GRACE_S, HttpServer
+from tailburn.app.settings import Settings
+from tailburn.app.sockets import bound_socket
+from tailburn.app.warming import warm_up
+from tailburn.app.web import Behind, web_app
+from tailburn.collector.accept import Accept, Accepted, Encoding, Signal
+from tailburn.collector.doors.grpc import GrpcDoor
+from tailburn.collector.doors.http import otlp_front
+from tailburn.collector.doors.limits import Budget, Limits
+from tailburn.collector.doors.tally import Tally
+from tailburn.collector.doors.tls import Tls, TlsError
+from tailburn.engine.store.state.database import State, open_state, state_path
+from tailburn.engine.store.state.schema import StateError
+from tailburn.engine.store.state.tokens import Tokens
+
+log = logging.getLogger("tailburn")
+
+UPKEEP_S = 60.0
+"""How often tokens' use is written down and past hours are looked for."""
+
+Addresses = dict[str, str]
+WhenReady = Callable[[Addresses], Coroutine[None, None, None]]
+
+
+def serve_until_told(settings: Settings, when_ready: WhenReady | None = None) -> None:
+    """Serve until SIGTERM or SIGINT. `when_ready` runs beside it, once telemetry is taken.
+
+    Raises UserError for what keeps the service from starting.
+    """
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, when_ready))
+
+
+async def _serve(settings: Settings, when_ready: WhenReady | None) -> None:
+    told_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told_to_stop.set)
+    async with AsyncExitStack() as stack:
+        service = await Service.open(settings, stack)
+        await service.start(stack)
+        beside = asyncio.create_task(when_ready(service.addresses)) if when_ready else None
+        await told_to_stop.wait()
+        log.info("stopping: what was taken is made durable and published")
+        if beside is not None:
+            beside.cancel()
+
+
+class Service:
+    """The parts of a running service. What is opened is closed by the stack, last first."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: State,
+        tls: Tls | None,
+        sockets: dict[str, socket.socket],
+        tracing: SelfTrace,
+    ) -> None:
+        self.settings = settings
+        self.addresses: Addresses = {}
+        self._tls = tls
+        self._sockets = sockets
+        self._tracing = tracing
+        self._gate = Gate(Tokens(state))
+        self._clock: Clock = TelemetryClock() if settings.clock == "telemetry" else WallClock()
+        self._limits = Limits(in_flight_bytes=settings.in_flight_bytes)
+        self._doors = Doors(Tally(), Budget(settings.in_flight_bytes))
+        self._series = RequestSeries()
+        self._collecting: Collecting | None = None
+        self._not_ready: str | None = "starting"
+
+    @classmethod
+    async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
+        """Check all that can be checked before anything is touched. Raises UserError."""
+        tls = _tls(settings)
+        sockets = {
+            name: bound_socket(settings.host, getattr(settings, name), name)
+            for name in ("http_port", "web_port")
+        }
+        for bound in sockets.values():
+            stack.callback(bound.close)
+        # gRPC binds its own; a probe says now what it would say after the recovery.
+        bound_socket(settings.host, settings.grpc_port, "grpc_port").close()
+        try:
+            state = await asyncio.to_thread(open_state, state_path(settings.store))
+        except StateError as error:
+            raise UserError(str(error)) from None
+        stack.callback(state.close)
+        warning = check_exposure(
+            settings.host,
+            has_tokens=bool(Tokens(state).all()),
+            tls=tls is not None,
+            insecure_transport=settings.insecure_transport,
+        )
+        if warning is not None:
+            log.warning(warning)
+        own_ports = [s.getsockname()[1] for s in sockets.values()]
+        tracing = SelfTrace(
+            settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
+        )
+        stack.push_async_callback(asyncio.to_thread, tracing.close)
+        return cls(settings, state, tls, sockets, tracing)
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """Web port first, so that probes are answered; then the store; then the doors."""
+        web = HttpServer(web_app(self._behind()), self._sockets["web_port"], self._tls)
+        scheme = "https" if self._tls else "http"
+        self.addresses["web"] = f"{scheme}://{self._at(await web.start())}"
+        stack.push_async_callback(web.stop)
+        self._not_ready = "loading compiled code (the first start ever compiles it: a minute)"
+        rules = rules_of(self.settings)
+        await asyncio.to_thread(warm_up, self.settings, rules)
+        self._not_ready = "going on where the last run ended"
+        collecting = await asyncio.to_thread(
+            collect, self.settings, self._clock.now_ns, self._series
+        )
+        self._collecting = collecting
+        stack.push_async_callback(asyncio.to_thread, collecting.close)
+        await self._open_doors(stack, collecting, scheme)
+        upkeep = asyncio.create_task(self._upkeep(collecting))
+        stack.push_async_callback(_cancelled, upkeep)
+        self._not_ready = None
+        log.info("ready: %s", ", ".join(f"{k} {v}" for k, v in self.addresses.items()))
+
+    async def _open_doors(self, stack: AsyncExitStack, collecting: Collecting, scheme: str) -> None:
+        accept = traced(collecting.intake, self._tracing)
+        clock, tally, budget = self._clock.received_ns, self._doors.tally, self._doors.budget
+        front = otlp_front(
+            accept, self._gate, self._limits, None, budget=budget, clock=clock, tally=tally
+        )
+        http = HttpServer(front, self._sockets["http_port"], self._tls)
+        self.addresses["OTLP/HTTP"] = f"{scheme}://{self._at(await http.start())}"
+        stack.push_async_callback(http.stop)
+        grpc = GrpcDoor(
+            accept, self._gate, self._limits,
+            tls=self._tls, budget=budget, clock=clock, tally=tally,
+        )  # fmt: skip
+        try:
+            port = await grpc.start(self.settings.host, self.settings.grpc_port)
+        except OSError as error:
+            raise UserError(f"grpc_port: {error}") from None
+        self.addresses["OTLP/gRPC"] = self._at(port)
+        stack.push_async_callback(grpc.stop, GRACE_S)
+
+    async def _upkeep(self, collecting: Collecting) -> None:
+        """Write down which tokens were used, merge and drop past hours, every minute."""
+        while True:
+            await asyncio.sleep(UPKEEP_S)
+            now_ns = self._clock.now_ns()
+            try:
+                await asyncio.to_thread(self._gate.record_use, now_ns)
+                await asyncio.to_thread(collecting.compact, now_ns)
+            except Exception:
+                # The next minute tries again; taking telemetry must not end for it.
+                log.exception("upkeep of the store failed")
+
+    def _behind(self) -> Behind:
+        return Behind(
+            store=store_of(self.settings),
+            gate=self._gate,
+            series=self._series,
+            health=health_registry(
+                self._doors, lambda: self._collecting, lambda: self._not_ready is None
+            ),
+            balance=lambda: self._collecting.balance_rows() if self._collecting else [],
+            not_ready=lambda: self._not_ready,
+            trouble=lambda: self._collecting.trouble if self._collecting else None,
+            now_ns=self._clock.now_ns,
+        )
+
+    def _at(self, port: int) -> str:
+        host = self.settings.host
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def traced(accept: Accept, tracing: SelfTrace) -> Accept:
+    """`accept` with a span around each body; itself where nothing is traced."""
+    if not tracing.is_on:
+        return accept
+    tracer: Tracer = tracing.tracer("tailburn.collector")
+
+    async def accept_traced(
+        signal: Signal, encoding: Encoding, body: bytearray, tenant: str, received_ns: int
+    ) -> Accepted:
+        attributes = {
+            "tailburn.signal": signal.value,
+            "tailburn.encoding": encoding.value,
+            "tailburn.body_bytes": len(body),
+        }
+        with tracer.start_as_current_span("accept", attributes=attributes) as span:
+            accepted = await accept(signal, encoding, body, tenant, received_ns)
+            span.set_attribute("tailburn.rejected", accepted.rejected)
+            return accepted
+
+    return accept_traced
+
+
+def _tls(settings: Settings) -> Tls | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    tls = Tls(Path(settings.tls_cert), Path(settings.tls_key), settings.tls_client_ca)
+    try:
+        tls.check()
+    except TlsError as error:
+        raise UserError(str(error)) from None
+    return tls
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

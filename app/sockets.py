@@ -1,0 +1,30 @@
+"""Ports taken before anything else is done, so that a taken one is said at once."""
+
+import errno
+import socket
+
+from tailburn.app.errors import UserError
+
+
+def bound_socket(host: str, port: int, name: str) -> socket.socket:
+    """A bound socket that does not listen yet: senders are refused until it does.
+
+    Raises UserError where the address can't be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        raise UserError(_complaint(host, port, name, error)) from None
+    bound.setblocking(False)
+    return bound
+
+
+def _complaint(host: str, port: int, name: str, error: Exception) -> str:
+    taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+    if taken:
+        return f"{name} {port} on {host} is taken: `tailburn doctor` says by whom"
+    return f"{name} {port} on {host}: {getattr(error, 'strerror', None) or error}"
