@@ -27,14 +27,7 @@ from tailburn.engine.store.keeping import THINNING_COLUMNS, Keeping
 from tailburn.engine.store.numbering import Numbering
 from tailburn.engine.store.rows import TIME_COLUMN, check_columns, fit, schema_of
 from tailburn.engine.store.segments import HOUR_NS, Stage, hour_folder, segment_name
-from tailburn.engine.store.sql import (
-    Engine,
-    equalities,
-    identifier,
-    latest_requests,
-    scan,
-    views,
-)
+from tailburn.engine.store.sql import LATER, VIEWS, Engine, equalities, identifier
 from tailburn.engine.store.upkeep import Upkeep
 from tailburn.engine.store.writing import write_segment
 
@@ -81,14 +74,14 @@ class ParquetStore:
         conditions, parameters = _conditions("requests", window, where or {})
 
         since = Window(window.since_ns, None)
+        view = "requests" if latest else "request_versions"
+        sql = f"SELECT {names} FROM {view} WHERE {conditions}"
 
         def read() -> pa.Table:
-            files = self._files.sound("requests", window)
+            files = {"requests": self._files.sound("requests", window)}
             if latest:
-                rows = f"({latest_requests(files, self._files.sound('requests', since))})"
-            else:
-                rows = scan("requests", files)
-            return self._engine.run(f"SELECT {names} FROM {rows} WHERE {conditions}", parameters)
+                files[LATER] = self._files.sound("requests", since)
+            return self._engine.run(sql, parameters, [view], files)
 
         found = self._files.read(read, ["requests"], since)
         return fit(found, pa.schema([REQUESTS.field(c) for c in chosen]))
@@ -102,17 +95,7 @@ class ParquetStore:
         if len(raw) != 16:
             return Trace(SPANS.empty_table(), REQUESTS.empty_table())
 
-        def read() -> pa.Table:
-            files = self._files.sound("spans", window)
-            found = self._engine.run(
-                f"SELECT DISTINCT filename FROM {scan('spans', files, filename=True)} "
-                "WHERE trace_id = ?",
-                [raw],
-            )
-            holding = [Path(p) for p in found.column(0).to_pylist()]
-            return _read_traces("spans", holding, np.frombuffer(raw[:8], "<u8"), window)
-
-        spans = self._files.read(read, ["spans"], window)
+        spans = self.spans_of(np.frombuffer(raw[:8], "<u8"), window)
         exact = pc.equal(spans.column("trace_id"), pa.scalar(raw, pa.binary(16)))
         requests = self.requests(window, {"trace_id": raw.hex()})
         return Trace(spans.filter(exact).sort_by("start_ns"), requests)
@@ -147,10 +130,11 @@ class ParquetStore:
             parameters.append(list(clocks))
         names = [*by, "clock", "count", "sum_s", "min_s", "max_s", "buckets", "counts"]
         listed = ", ".join(identifier(n) for n in names)
+        sql = f"SELECT {listed} FROM rollups WHERE {conditions}"
 
         def read() -> pa.Table:
-            rows = scan("rollups", self._files.sound("rollups", window))
-            return self._engine.run(f"SELECT {listed} FROM {rows} WHERE {conditions}", parameters)
+            files = {"rollups": self._files.sound("rollups", window)}
+            return self._engine.run(sql, parameters, ["rollups"], files)
 
         found = self._files.read(read, ["rollups"], window)
         return rollup.merge(fit(found, pa.schema([ROLLUPS.field(n) for n in names])), by)
@@ -162,8 +146,8 @@ class ParquetStore:
 
         def read() -> pa.Table:
             files = {table: self._files.sound(table, window) for table in TABLES}
-            later = self._files.sound("requests", Window(window.since_ns, None))
-            return self._engine.run(sql, parameters, views(files, later))
+            files[LATER] = self._files.sound("requests", Window(window.since_ns, None))
+            return self._engine.run(sql, parameters, list(VIEWS), files)
 
         return self._files.read(read, list(TABLES), window)
 

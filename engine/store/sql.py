@@ -1,7 +1,7 @@
-"""DuckDB in memory over a list of segments.
+"""DuckDB in memory over segments that Arrow reads, each page's checksum verified.
 
 Values only ever enter as bound parameters; names are checked against the schema before they
-get here. Connections can read the store's folder and nothing else.
+get here. DuckDB itself opens no file: it sees the tables it is handed and its spill folder.
 """
 
 import threading
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from tailburn.engine.names import DIMENSIONS, UNKNOWN
 from tailburn.engine.schema import TABLES
@@ -18,36 +19,46 @@ from tailburn.engine.store.api import BadQuery, UnreadableFile
 if TYPE_CHECKING:
     import duckdb
 
-Files = Sequence[Path]
+Tables = Mapping[str, Sequence[Path]]
+"""The segments behind each table, the newer requests among them as `LATER`."""
 
-_LATEST: Final = """
-    SELECT {columns} FROM {versions} AS r LEFT JOIN (
+LATER: Final = "later"
+_SOURCE: Final = {table: f"{table}_files" for table in (*TABLES, LATER)}
+_FORMAT: Final = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+LATEST_REQUESTS: Final = f"""
+    SELECT r.* FROM {_SOURCE["requests"]} AS r LEFT JOIN (
         SELECT request_id AS newer_id, max(version) AS newest
-        FROM {later} WHERE version > 1 GROUP BY request_id
+        FROM {_SOURCE[LATER]} WHERE version > 1 GROUP BY request_id
     ) ON request_id = newer_id
     WHERE NOT tombstone AND (newest IS NULL OR version >= newest)
 """
-_SPANS: Final = """
-    SELECT *, lower(hex(trace_id)) AS trace_id_hex, lower(hex(span_id)) AS span_id_hex,
-        lower(hex(parent_span_id)) AS parent_span_id_hex
-    FROM {files}
-"""
+VIEWS: Final = {
+    "requests": LATEST_REQUESTS,
+    "request_versions": f"SELECT * FROM {_SOURCE['requests']}",
+    "spans": f"""
+        SELECT *, lower(hex(trace_id)) AS trace_id_hex, lower(hex(span_id)) AS span_id_hex,
+            lower(hex(parent_span_id)) AS parent_span_id_hex
+        FROM {_SOURCE["spans"]}
+    """,
+    "rollups": f"SELECT * FROM {_SOURCE['rollups']}",
+    "signals": f"SELECT * FROM {_SOURCE['signals']}",
+}
 
 
 class Engine:
     """One DuckDB in memory, shared by all threads, opened at first use."""
 
     def __init__(self, root: Path, memory_bytes: int, threads: int) -> None:
-        self._root = root
+        self._spill = root / "tmp" / "duckdb"
         self._memory_bytes = memory_bytes
         self._threads = threads
         self._lock = threading.Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
 
-    def run(
-        self, sql: str, parameters: Sequence[object], views: Mapping[str, str] | None = None
-    ) -> pa.Table:
-        """The rows of one statement; `views` maps names to the SELECT behind each.
+    def run(self, sql: str, parameters: Sequence[object], views: Sequence[str], on: Tables) -> Any:
+        """The rows of one SELECT over some of `VIEWS`, whose segments are `on`.
 
         Raises `BadQuery` for SQL that is wrong and `UnreadableFile` where a file is.
         """
@@ -55,18 +66,18 @@ class Engine:
 
         cursor = self._cursor()
         try:
-            for name, select in (views or {}).items():
-                cursor.execute(f"CREATE TEMP VIEW {name} AS {select}")
+            for table, paths in on.items():
+                cursor.register(_SOURCE[table], _dataset(table, paths))
+            for view in views:
+                cursor.execute(f"CREATE TEMP VIEW {view} AS {VIEWS[view]}")
             return cursor.sql(sql, params=list(parameters)).to_arrow_table()
-        except (duckdb.IOException, duckdb.HTTPException) as error:
-            raise UnreadableFile(str(error)) from error
+        except _wrong_sql() as error:
+            raise BadQuery(str(error)) from error
         except (duckdb.InternalException, duckdb.FatalException) as error:
             self._forget()
             raise UnreadableFile(str(error)) from error
-        except (duckdb.InvalidInputException, duckdb.SerializationException) as error:
+        except (duckdb.Error, pa.ArrowException, OSError, ValueError) as error:
             raise UnreadableFile(str(error)) from error
-        except duckdb.Error as error:
-            raise BadQuery(str(error)) from error
         finally:
             cursor.close()
 
@@ -93,20 +104,19 @@ class Engine:
     def _open(self) -> Any:
         import duckdb
 
-        spill = self._root / "tmp" / "duckdb"
         database = duckdb.connect(
             ":memory:",
             config={
                 "memory_limit": f"{self._memory_bytes}B",
-                "temp_directory": str(spill),
+                "temp_directory": str(self._spill),
                 "threads": self._threads,
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                "python_enable_replacements": "false",
                 "preserve_insertion_order": "false",
             },
         )
-        allowed = [str(self._root / table) + "/" for table in TABLES] + [str(spill) + "/"]
-        database.execute(f"SET allowed_directories = [{', '.join(map(quote, allowed))}]")
+        database.execute(f"SET allowed_directories = [{_quote(f'{self._spill}/')}]")
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
         return database
@@ -116,45 +126,9 @@ class Engine:
             self._database = None
 
 
-def quote(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def identifier(name: str) -> str:
     """A quoted SQL name."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def scan(table: str, files: Files, filename: bool = False) -> str:
-    """What stands after FROM to read `files` as `table`, whatever is in them."""
-    if not files:
-        nothing = ", ".join(
-            f"CAST(NULL AS {_sql_type(f.type)}) AS {identifier(f.name)}" for f in TABLES[table]
-        )
-        named = ", '' AS filename" if filename else ""
-        return f"(SELECT {nothing}{named} WHERE false)"
-    listed = ", ".join(quote(str(f)) for f in files)
-    named = ", filename = true" if filename else ""
-    return f"read_parquet([{listed}], union_by_name = true{named})"
-
-
-def latest_requests(files: Files, later: Files, columns: str = "r.*") -> str:
-    """SELECT of the newest versions among `files`; `later` may hold newer ones."""
-    return _LATEST.format(
-        columns=columns, versions=scan("requests", files), later=scan("requests", later)
-    )
-
-
-def views(files: Mapping[str, Files], later_requests: Files) -> dict[str, str]:
-    """The SELECT behind each view that users query."""
-    return {
-        "requests": latest_requests(files["requests"], later_requests),
-        "request_versions": f"SELECT * FROM {scan('requests', files['requests'])}",
-        "spans": _SPANS.format(files=scan("spans", files["spans"])),
-        "rollups": f"SELECT * FROM {scan('rollups', files['rollups'])}",
-        "signals": f"SELECT * FROM {scan('signals', files['signals'])}",
-    }
 
 
 def equalities(where: Mapping[str, str]) -> tuple[list[str], list[object]]:
@@ -165,35 +139,34 @@ def equalities(where: Mapping[str, str]) -> tuple[list[str], list[object]]:
     conditions = []
     for name in where:
         column = f"CAST({identifier(name)} AS VARCHAR)"
-        known = f"coalesce({column}, {quote(UNKNOWN)})" if name in DIMENSIONS else column
+        known = f"coalesce({column}, {_quote(UNKNOWN)})" if name in DIMENSIONS else column
         conditions.append(f"{known} = ?")
     return conditions, list(where.values())
 
 
-def _sql_type(arrow: pa.DataType) -> str:
-    if pa.types.is_dictionary(arrow):
-        return _sql_type(arrow.value_type)
-    if pa.types.is_map(arrow):
-        return f"MAP({_sql_type(arrow.key_type)}, {_sql_type(arrow.item_type)})"
-    if pa.types.is_list(arrow):
-        return f"{_sql_type(arrow.value_type)}[]"
-    if pa.types.is_struct(arrow):
-        inner = ", ".join(f"{identifier(f.name)} {_sql_type(f.type)}" for f in arrow)
-        return f"STRUCT({inner})"
-    if pa.types.is_fixed_size_binary(arrow):
-        return "BLOB"
-    return _SCALARS[str(arrow)]
+def _dataset(table: str, paths: Sequence[Path]) -> Any:
+    schema = TABLES["requests" if table == LATER else table]
+    if not paths:
+        return schema.empty_table()
+    return ds.dataset([str(p) for p in paths], schema=schema, format=_FORMAT)
 
 
-_SCALARS: Final = {
-    "string": "VARCHAR",
-    "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-}
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _wrong_sql() -> tuple[type[Exception], ...]:
+    """What DuckDB raises where the statement is to blame, not a file."""
+    import duckdb
+
+    return (
+        duckdb.ParserException,
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.PermissionException,
+        duckdb.ConversionException,
+        duckdb.OutOfRangeException,
+        duckdb.TypeMismatchException,
+        duckdb.NotImplementedException,
+        duckdb.OutOfMemoryException,
+    )
