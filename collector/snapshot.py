@@ -104,6 +104,16 @@ def load_latest(folder: Path) -> Snapshot | None:
     return None
 
 
+def peek(folder: Path) -> Snapshot | None:
+    """The newest snapshot that is whole, read while another process may write; changes nothing."""
+    for file in reversed(_files(folder)) if folder.is_dir() else ():
+        try:
+            return _read(file.path)
+        except (Damaged, FileNotFoundError):  # replaced meanwhile
+            continue
+    return None
+
+
 def has_damaged(folder: Path) -> bool:
     """Whether a snapshot was ever set aside here."""
     return (folder / _DAMAGED).exists()
