@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailburn.app.answers.balance import balance_rows
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.parts import bounds_of, keeping_of, rules_of
@@ -66,12 +67,7 @@ class Collecting:
     def balance_rows(self) -> list[dict[str, Any]]:
         """Received and each fate, per resource."""
         with self.keeper.lock:
-            lines = list(self.pipeline.balance.lines())
-            names = [self.pipeline.resources.json(line.resource) for line in lines]
-        return [
-            {"resource": name, "received": line.received, **line.fates}
-            for name, line in zip(names, lines, strict=True)
-        ]
+            return balance_rows(self.pipeline.balance, self.pipeline.resources)
 
     def compact(self, now_ns: int) -> None:
         """Merge past hours, thin their spans, drop what is too old."""

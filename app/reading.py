@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailburn.app.answers.balance import stored_balance, with_total
 from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
@@ -14,16 +15,19 @@ from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
 from tailburn.app.parts import store_of
+from tailburn.app.settings import Settings
 from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
     THIN,
+    balance_table,
     excess_table,
     hops_table,
     requests_table,
     tails_table,
 )
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
+from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store, StoreError
 
 _CLOCK_TITLES = {"ttft": "to the first token", "decode": "from the first token to the last"}
@@ -91,6 +95,18 @@ class Reader:
             console.print(request_breakdown(request))
             console.print(clock_note(request))
 
+    def balance(self) -> None:
+        rows = stored_balance(self._settings().store)
+        if rows is None:
+            stderr().print(
+                "no data: no snapshot yet, the first comes half a minute after the start"
+            )
+        elif self.json:
+            json_lines(rows)
+        else:
+            stdout().print(balance_table(with_total(rows), FATES))
+            stderr().print("as of the last snapshot; a running service: GET /api/balance")
+
     def _print_hops(self, rows: Sequence[dict[str, Any]], title: str, slowest: str | None) -> None:
         total, console = rows[-1], stdout()
         if slowest is None:
@@ -110,16 +126,20 @@ class Reader:
     @contextmanager
     def _asked(self) -> Iterator[tuple[Store, Question]]:
         """The store and the question, the store's complaints turned into the user's."""
-        settings = load_settings({"store": self.store}, self.config)
-        if not settings.store.is_dir():
-            raise UserError(
-                f"{settings.store}: no store here; `tailburn serve` or `tailburn replay` makes one"
-            )
+        settings = self._settings()
         asked = question(self.since, self.until, self.model, self.where or (), time.time_ns())
         try:
             yield store_of(settings), asked
         except StoreError as error:
             raise UserError(str(error)) from None
+
+    def _settings(self) -> Settings:
+        settings = load_settings({"store": self.store}, self.config)
+        if not settings.store.is_dir():
+            raise UserError(
+                f"{settings.store}: no store here; `tailburn serve` or `tailburn replay` makes one"
+            )
+        return settings
 
 
 def _share(text: str) -> float:

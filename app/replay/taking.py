@@ -69,8 +69,8 @@ def take(
             collecting.intake.tick(now_ns(), closes_all=True)
     finally:
         collecting.close()
-    if collecting.trouble is not None:
-        raise UserError(f"store {settings.store}: {collecting.trouble}")
+    if (trouble := collecting.keeper.trouble) is not None:
+        raise UserError(f"store {settings.store}: {trouble}")
     return taken
 
 

@@ -1,5 +1,6 @@
 """Rich tables of the answers."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -102,8 +103,18 @@ def balance_table(rows: Iterable[Row], fates: Sequence[str]) -> Table:
     drawn = table(["resource"], ["received", *fates])
     for row in rows:
         cells = [f"{row[name]:,}" for name in ("received", *fates)]
-        drawn.add_row(plain(row["resource"]), *map(plain, cells))
+        drawn.add_row(plain(_resource(row["resource"])), *map(plain, cells))
     return drawn
+
+
+def _resource(text: str) -> str:
+    """A resource by what tells it from others: its service and instance, where it has them."""
+    try:
+        attributes = json.loads(text)
+    except ValueError:
+        return text
+    names = (attributes.get(f"service.{part}") for part in ("name", "instance.id"))
+    return " ".join(str(name) for name in names if name) or text
 
 
 def _texts(row: Row, *names: str) -> list[str]:
