@@ -283,7 +283,6 @@ class Intake:
                     _tell(waiting, problem)
         except Exception:
             log.exception("the log writer failed; nothing more is taken")
-            raise
         finally:
             with self._changed:
                 self._closing = True
