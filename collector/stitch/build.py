@@ -222,7 +222,12 @@ def _queue(wide: W, narrow: N, member: W, count: int, hop: W, lost: I8, vantage:
 
 @inlined
 def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
-    """Token counts: the client's usage first, then the engine's sum, then the gateway's word."""
+    """Token counts: the client's usage first, then the engine's sum, then the gateway's word.
+
+    Choices of one prompt repeat it, prompts of one request differ: only those are summed. A
+    gateway's word above the request's own limit is a guess and not taken.
+    """
+    guess = False
     for c in range(4):
         source = at.PROMPT + c
         client, engine, gateway = -1, -1, -1
@@ -235,15 +240,17 @@ def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
             if role == CALL:
                 client = told if client < 0 else client
             elif role == SERVER and hop[k] == ENGINE:
-                engine = max(engine, 0) + told if source == at.OUTPUT else max(engine, told)
+                if source == at.OUTPUT or (source == at.PROMPT and told != engine):
+                    engine = max(engine, 0) + told
+                else:
+                    engine = max(engine, told)
             else:
                 gateway = max(gateway, told)
         value = client if client >= 0 else engine if engine >= 0 else gateway
         out[at.O_PROMPT + c] = value
-        if source == at.OUTPUT and client < 0 and engine < 0:
-            out[at.O_OUTPUT] = gateway
-    guessed = out[at.O_MAX_OUTPUT] > 0 and out[at.O_OUTPUT] > out[at.O_MAX_OUTPUT]
-    if guessed:
+        if source == at.OUTPUT:
+            guess = client < 0 and engine < 0
+    if guess and out[at.O_OUTPUT] > out[at.O_MAX_OUTPUT] > 0:
         out[at.O_OUTPUT] = -1
 
 

@@ -59,6 +59,15 @@ def _limits(
 
 
 @inlined
+def _answered(narrow: N, member: W, count: int) -> bool:
+    """Whether any server's span is there: else nothing says where the caller waited."""
+    for i in range(count):
+        if narrow[member[i], ROLE] == SERVER:
+            return True
+    return False
+
+
+@inlined
 def _put(begin: W, end: W, which: W, n: int, h: int, a: int, b: int) -> int:
     if b <= a:
         return n
@@ -110,6 +119,8 @@ def until_first_token(
     which: W,
 ) -> int:
     """Fill `begin`, `end`, `which` with the intervals that count up to the first token."""
+    if not _answered(narrow, member, count):
+        return 0
     outer = np.empty(DEPTHS, np.int64)
     inner = np.empty(DEPTHS, np.int64)
     _limits(narrow, member, count, hop, lost, first, outer, inner)
@@ -153,6 +164,8 @@ def until_last_token(
     which: W,
 ) -> int:
     """Fill `begin`, `end`, `which` with the intervals that count from first to last token."""
+    if not _answered(narrow, member, count):
+        return 0
     outer = np.empty(DEPTHS, np.int64)
     inner = np.empty(DEPTHS, np.int64)
     _limits(narrow, member, count, hop, lost, last, outer, inner)

@@ -232,7 +232,8 @@ def read_times(
 ) -> None:
     """Fill start, end, first and last token time (by row, ns, 0 unknown) by the anchor's clock.
 
-    An end known to come late is cut at the end of what is outside, or else of what is inside.
+    A server that tells its own length ends then; what its span goes on for belongs outward. An
+    end known to come late is cut at the end of what is outside, or else of what is inside.
     """
     for i in range(count):
         k = member[i]
@@ -241,8 +242,8 @@ def read_times(
         end[k] = wide[k, END] - shift
         first[k] = wide[k, FIRST] - shift if wide[k, FIRST] > 0 else 0
         last[k] = wide[k, LAST] - shift if wide[k, LAST] > 0 else 0
-        if last[k] == 0 and wide[k, E2E] > 0:
-            last[k] = start[k] + wide[k, E2E]
+        if wide[k, E2E] > 0:
+            end[k] = min(end[k], start[k] + wide[k, E2E])
     for i in range(count):
         k = member[i]
         if narrow[k, END_IS] != LOOSE:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs, Role
 from tailburn.collector.stitch.layout import (
+    CLASS,
     END,
     END_IS,
     FLAG_INFERRED,
@@ -70,6 +71,15 @@ def _same_span(wide: W, k: int, span: int, trace: int) -> bool:
 
 
 @inlined
+def _fits_better(wide: W, other: int, best: int, child: int) -> bool:
+    """Whether `other` is the likelier parent of `child`: the last to start before it."""
+    start = wide[child, START]
+    if wide[other, START] > start:
+        return wide[best, START] > start and wide[other, START] < wide[best, START]
+    return wide[best, START] > start or wide[other, START] > wide[best, START]
+
+
+@inlined
 def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     """Fill `parent` with the row of each span's parent, NO_PARENT or PARENT_MISSING.
 
@@ -100,9 +110,7 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
         while slots[j] >= 0:
             other = slots[j]
             if other != k and _same_span(wide, other, wanted, wide[k, TRACE]):
-                best = parent[k]
-                fits = wide[other, START] <= wide[k, START]
-                if best < 0 or (fits and wide[other, START] > wide[best, START]):
+                if parent[k] < 0 or _fits_better(wide, other, parent[k], k):
                     parent[k] = other
             j = (j + 1) & (size - 1)
     return conflict
@@ -206,7 +214,9 @@ def merge_broken(
                 and wide[b, PARENT] == wide[a, PARENT]
                 and wide[b, TRACE] == wide[a, TRACE]
                 and narrow[b, ROLE] != CALL
-                and (narrow[b, 0] != narrow[a, 0] or narrow[b, SERVICE] != narrow[a, SERVICE])
+                and (
+                    narrow[b, CLASS] != narrow[a, CLASS] or narrow[b, SERVICE] != narrow[a, SERVICE]
+                )
                 and _holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
             ):
                 merged[a] = _root(merged, b)
@@ -316,7 +326,11 @@ def _outer_of(
     last: int,
     a: int,
 ) -> int:
-    """The one outermost anchor, among those with the same id, that holds the start of `a`."""
+    """The one outermost anchor, among those with the same id, that holds the start of `a`.
+
+    Spans of one kind that overlap under one id are the choices of one request: the first to
+    start stands for them.
+    """
     if narrow[a, ROLE] == CALL:
         return NO_ANCHOR
     best = NO_ANCHOR
@@ -327,10 +341,12 @@ def _outer_of(
         if b == a or b == best:
             continue
         rank = _outer_rank(narrow, b)
+        choice = b < a and narrow[b, CLASS] == narrow[a, CLASS] and narrow[a, ROLE] == SERVER
         same_kind = rank == _outer_rank(narrow, a) and wide[b, START] >= wide[a, START]
-        if rank >= _inner_rank(narrow, a) or same_kind:
+        if not choice and (rank >= _inner_rank(narrow, a) or same_kind):
             continue
-        if not _holds(wide, extent_ns, b, a, JOIN_SLACK_NS):
+        slack = CONTAINMENT_SLACK_NS if choice else JOIN_SLACK_NS
+        if not _holds(wide, extent_ns, b, a, slack):
             continue
         if best < 0 or rank < best_rank:
             best, best_rank, unique = b, rank, True
@@ -340,7 +356,7 @@ def _outer_of(
             if strict_new and not strict_old:
                 best, unique = b, True
             elif strict_new == strict_old:
-                unique = False
+                unique = unique and choice
     return best if unique else NO_ANCHOR
 
 

@@ -20,6 +20,7 @@ from tailburn.collector.stitch.layout import (
     OUTCOME,
     OWN,
     PARENT,
+    PEER,
     REPLICA,
     ROLE,
     SERVICE,
@@ -102,6 +103,13 @@ def find_tries(
             wait_end_ns[waits] = wide[m, START]
             attempts += 1
             waits += 1
+        elif not after and _same_call(wide, k, m) and failed(narrow, m) != failed(narrow, k):
+            lost_try = m if failed(narrow, m) else k
+            lost[lost_try] = 1
+            wait_begin_ns[waits] = wide[lost_try, START]
+            wait_end_ns[waits] = wide[lost_try, END]
+            attempts += 1
+            waits += 1
         elif not after and _could_be_hedge(narrow, k, m):
             hedged = True
             k_wins = not failed(narrow, k) and (failed(narrow, m) or wide[k, END] <= wide[m, END])
@@ -109,6 +117,12 @@ def find_tries(
     if attempts > 1 or hedged:
         _lose_descendants(parent, member, count, lost)
     return attempts, waits, hedged
+
+
+@inlined
+def _same_call(wide: W, k: int, m: int) -> bool:
+    """Whether a gateway names both by the id of one call, so that one try is inside the other."""
+    return wide[k, PEER] != 0 and wide[k, PEER] == wide[m, PEER]
 
 
 @inlined

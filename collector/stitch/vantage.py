@@ -164,7 +164,10 @@ def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> No
 def _first_with_headers(
     narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], end: W, vantage: W
 ) -> None:
-    """A gateway that sends headers with the first token makes the client's HTTP span its TTFT."""
+    """A gateway that sends headers with the first token makes the client's HTTP span its TTFT.
+
+    Unless headers and end came together: that was no stream.
+    """
     c, g = vantage[AT_CLIENT, V_SPAN], vantage[AT_GATEWAY, V_SPAN]
     if c < 0 or g < 0 or vantage[AT_CLIENT, V_FIRST] > 0:
         return
@@ -182,5 +185,6 @@ def _first_with_headers(
             and narrow[k, END_IS] == HEADERS
             and narrow[k, SERVICE] == narrow[c, SERVICE]
             and not lost[k]
+            and end[k] < vantage[AT_GATEWAY, V_END]
         ):
             vantage[AT_CLIENT, V_FIRST] = end[k]
