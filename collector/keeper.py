@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
 from typing import Any, Final, Protocol
@@ -20,13 +21,18 @@ from tailburn.engine.store import Store
 
 log = logging.getLogger(__name__)
 
-PUBLISH_S: Final = 2.0
-PUBLISH_ROWS: Final = 50_000
-SNAPSHOT_S: Final = 30.0
 
-# What lies behind the last snapshot must be worked through before the service is ready again:
-# this much takes about a second.
-SNAPSHOT_BYTES: Final = 256 * 1024 * 1024
+@dataclass(frozen=True)
+class Cadence:
+    """How often rows are published and state is kept, whichever comes first of each pair."""
+
+    publish_s: float = 2.0
+    publish_rows: int = 50_000
+    snapshot_s: float = 30.0
+    # What lies behind the last snapshot must be worked through before the service is ready
+    # again: this much takes about a second.
+    snapshot_bytes: int = 256 * 1024 * 1024
+
 
 # Of a state so large that keeping it takes long, at most a tenth of the time goes there.
 _SNAPSHOT_REST: Final = 10
@@ -79,6 +85,7 @@ class Keeper:
         snapshots: Path,
         position: int,
         now_s: Callable[[], float],
+        cadence: Cadence | None = None,
     ) -> None:
         """`position` is that of the last record in `pipeline`; `now_s` only ever rises."""
         self.pipeline = pipeline
@@ -88,6 +95,7 @@ class Keeper:
         self._snapshots = snapshots
         self._position = position
         self._now_s = now_s
+        self._cadence = cadence or Cadence()
         self._published_s = self._snapshot_s = now_s()
         self._needed_after = snapshot.needed_after(snapshots)
         self._bytes_since_snapshot = 0
@@ -109,7 +117,7 @@ class Keeper:
     @property
     def trouble(self) -> str | None:
         """What keeps rows from becoming visible or safe; None when all is well."""
-        return "; ".join(self._problems.values()) or None
+        return "; ".join(list(self._problems.values())) or None
 
     def start(self, intake: Intake, now_ns: Callable[[], int]) -> None:
         """Begins to work through the deliveries of an intake, until it is closed."""
@@ -138,7 +146,9 @@ class Keeper:
         now_s = self._now_s()
         rows = self.pipeline.pending_rows()
         waiting = rows > 0 or self._publisher.is_behind
-        if rows >= PUBLISH_ROWS or (waiting and now_s - self._published_s >= PUBLISH_S):
+        if rows >= self._cadence.publish_rows or (
+            waiting and now_s - self._published_s >= self._cadence.publish_s
+        ):
             self._publish()
         if not self._publisher.is_behind and self._snapshot_due(now_s):
             self._snapshot()
@@ -210,10 +220,10 @@ class Keeper:
 
     def _snapshot_due(self, now_s: float) -> bool:
         since_s = now_s - self._snapshot_s
-        if self._bytes_since_snapshot >= SNAPSHOT_BYTES:
+        if self._bytes_since_snapshot >= self._cadence.snapshot_bytes:
             return since_s >= _SNAPSHOT_REST * self._snapshot_cost_s
         # Also once more at the same position: only then may the log go up to there.
-        return since_s >= SNAPSHOT_S and self._needed_after < self._position
+        return since_s >= self._cadence.snapshot_s and self._needed_after < self._position
 
     def _snapshot(self) -> None:
         self._publish()

@@ -16,7 +16,7 @@ from typing import Final
 from tailburn.collector import snapshot
 from tailburn.collector.errors import BadBody
 from tailburn.collector.group import DecodePoints, Decoder, Delivery, Group, add_record
-from tailburn.collector.keeper import Keeper, Pipeline
+from tailburn.collector.keeper import Cadence, Keeper, Pipeline
 from tailburn.collector.log import Bounds, Fault, LogReader, LogWriter, open_log
 from tailburn.collector.snapshot import Snapshot
 from tailburn.engine.store import Store
@@ -59,6 +59,7 @@ def recover(
     restore: Callable[[Snapshot | None], tuple[Pipeline, Decoder]],
     decode_points: DecodePoints,
     bounds: Bounds | None = None,
+    cadence: Cadence | None = None,
     now_s: Callable[[], float] = time.monotonic,
 ) -> Collected:
     """Opens `folder`/log and `folder`/snapshots, which are this store's.
@@ -72,7 +73,7 @@ def recover(
     position = found.position if found else _before_first(log_folder, opened.writer, store)
     discarded = store.discard_after(position)
     pipeline, decoder = restore(found)
-    keeper = Keeper(pipeline, store, opened.writer, snapshots, position, now_s)
+    keeper = Keeper(pipeline, store, opened.writer, snapshots, position, now_s, cadence)
     reader = LogReader(log_folder, position)
     replay = Replay(reader, decoder, decode_points)
     for delivery in replay:

@@ -9,8 +9,9 @@ import math
 import os
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,13 +71,14 @@ def save(
     `meta` is what JSON can hold. Raises `OSError` and leaves what was there, `TypeError` for
     an array of objects.
     """
+    head = _head(position, arrays, meta)
     folder.mkdir(parents=True, exist_ok=True)
     files = _files(folder)
     number = files[-1].number + 1 if files else 1
     path = folder / f"{number:010d}-{position:020d}.snapshot"
     temporary = path.with_suffix(".tmp")
     try:
-        size = _write(temporary, _pieces(position, arrays, meta))
+        size = _write(temporary, head, arrays.values())
         temporary.rename(path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -136,24 +138,20 @@ def _files(folder: Path) -> list[_File]:
     return sorted(found, key=lambda file: file.number)
 
 
-def _pieces(
-    position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-) -> Iterator[bytes]:
+def _head(position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> bytes:
     described = []
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"{name}: an array of objects can't be kept")
         described.append(_Array(name, array.dtype.str, array.shape))
     head = msgspec.json.encode(_Head(position, dict(meta), described))
-    yield _HEAD.pack(_MAGIC, len(head)) + head
-    for array in arrays.values():
-        yield array.tobytes()
+    return _HEAD.pack(_MAGIC, len(head)) + head
 
 
-def _write(path: Path, pieces: Iterator[bytes]) -> int:
+def _write(path: Path, head: bytes, arrays: Iterable[NDArray[Any]]) -> int:
     crc = size = 0
     with path.open("wb") as file:
-        for piece in pieces:
+        for piece in chain([head], (array.tobytes() for array in arrays)):
             crc = google_crc32c.extend(crc, piece)
             size += file.write(piece)
         size += file.write(_CRC.pack(crc))

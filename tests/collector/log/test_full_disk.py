@@ -2,8 +2,7 @@
 
 import errno
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,18 +43,6 @@ class Failing:
         if waiting := self.errors.get(call):
             number = waiting.pop(0)
             raise OSError(number, os.strerror(number))
-
-
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 kB."""
-    mount = tmp_path / "disk"
-    mount.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", str(mount)]
-    if subprocess.run(["mount", *options], capture_output=True).returncode:
-        pytest.skip("mounting a tmpfs is not permitted here")
-    yield mount
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 def test_a_full_disk_refuses_and_recovers_when_there_is_room(tiny_disk: Path) -> None:
