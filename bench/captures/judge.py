@@ -244,10 +244,11 @@ def _waits(case: Case, found: Sequence[Found]) -> Iterator[Check]:
 
 def _wait_words(case: Case, found: Sequence[Found]) -> str:
     """The hop that held most of the phase's wait at the median, as the rows say."""
-    phase = case.wait.phase if case.wait else "overload"
-    rows = [f.row for f in found if f.sent.phase == phase and f.row.ttft_ns is not None]
+    if case.wait is None:
+        return "not told"
+    rows = [f.row for f in found if f.sent.phase == case.wait.phase and f.row.ttft_ns is not None]
     if not rows:
-        return "no first token told"
+        return "no first token found"
     middle = {
         hop: sorted(row.ttft_in((hop,)) for row in rows)[len(rows) // 2]
         for hop in (*HOPS, UNATTRIBUTED)

@@ -26,6 +26,7 @@ ID_KEYS = (
     "vllm.request_id",
     "litellm.call_id",
 )
+EARLY_NS = 10_000_000  # a span may start this long before its client took the time
 ID_PREFIXES = ("chatcmpl-", "cmpl-", "resp_")
 
 
@@ -68,16 +69,16 @@ class Group:
         return sorted(filter(test, self.spans), key=lambda span: span.start_ns)
 
     def of(self, sent: Sent) -> "Group":
-        """The part of this group that belongs to one of its requests: two may share a trace."""
+        """The part of this group that belongs to one of its requests.
+
+        A client that seeds its generator repeats trace and span ids alike, so only time tells
+        its requests apart: a span belongs to the last one sent before it.
+        """
         if len(self.sent) == 1:
             return self
-        below = {sent.span_id}
-        for _ in self.spans:
-            more = {span.span_id for span in self.spans if span.parent_id in below} - below
-            if not more:
-                break
-            below |= more
-        spans = [span for span in self.spans if span.span_id in below]
+        later = [other.sent_ns for other in self.sent if other.sent_ns > sent.sent_ns]
+        begin, end = sent.sent_ns - EARLY_NS, min(later, default=1 << 62) - EARLY_NS
+        spans = [span for span in self.spans if begin <= span.start_ns < end]
         return Group({sent.trace_id}, spans, [sent])
 
 

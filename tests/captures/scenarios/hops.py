@@ -126,6 +126,7 @@ def engine(
 def chain(trace: str = "trace", begin: float = 0.0, host: str = "") -> tuple[Span, ...]:
     """A whole request of a second, first token after 300 ms, 100 ms of it in the queue."""
     at: dict[str, Any] = {"trace": trace, "host": host}
+    request = f"chatcmpl-{trace}-{begin:g}"
     return (
         call(begin, begin + 1000, begin + 300, **at),
         gateway(begin + 10, begin + 990, **at),
@@ -135,7 +136,7 @@ def chain(trace: str = "trace", begin: float = 0.0, host: str = "") -> tuple[Spa
             begin + 220,
             begin + 950,
             queue_ms=100,
-            request=f"chatcmpl-{trace}{begin:g}",
+            request=request,
             **at,
         ),
         body_sent(begin + 290, **at),

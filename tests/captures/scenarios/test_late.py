@@ -51,6 +51,28 @@ def _last(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return list({row["request_id"]: row for row in rows}.values())
 
 
+CUT = (
+    call(0, 1000, 300, trace="caller", attributes={"gen_ai.response.id": "chatcmpl-77"}),
+    gateway(10, 990, trace="caller"),
+    engine(20, 220, 950, parent="", trace="served", request="chatcmpl-77"),
+)
+WHOLE = {
+    **anchored("call", "caller"),
+    "ttft_client_s": 0.3,
+    "ttft_engine_s": 0.2,
+    "e2e_gateway_s": 0.98,
+    "repaired": Holding("joined"),
+}
+
+
+def test_the_engine_of_a_cut_trace_joins_though_it_comes_a_minute_later() -> None:
+    expect(standing(rows_of([at(2, *CUT[:2]), at(62, CUT[2])])), WHOLE)
+
+
+def test_the_client_of_a_cut_trace_takes_over_though_it_comes_a_minute_later() -> None:
+    expect(standing(rows_of([at(2, CUT[2]), at(62, *CUT[:2])])), WHOLE)
+
+
 def test_a_root_that_never_comes_leaves_a_request_without_it() -> None:
     rows = standing(rows_of([at(2, *chain()[1:])]))
     expect(
@@ -107,6 +129,7 @@ def test_any_order_and_any_batching_end_in_the_same_rows(data: st.DataObject) ->
     spans = [
         *chain(),
         *chain("another", 40),
+        *CUT,
         call(0, 1000, 405, trace="retry"),
         gateway(10, 990, trace="retry"),
         call_out(15, 115, "first", trace="retry", status=2, attributes={"http.status_code": 500}),
