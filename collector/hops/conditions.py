@@ -193,7 +193,13 @@ def _conditions(value: Value) -> Iterator[Condition]:
                 item.word(KINDS)
             yield from _condition(Place.KIND, "", given)
         else:
+            if name == Place.EVENT and any(map(_is_pattern, given.texts())):
+                given.fault("want the exact name of an event")
             yield from _condition(Place(name), "", given)
+
+
+def _is_pattern(text: str) -> bool:
+    return text.startswith(REGEX) or "*" in text or "?" in text
 
 
 def _condition(place: Place, key: str, value: Value) -> Iterator[Condition]:

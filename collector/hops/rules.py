@@ -4,7 +4,7 @@
 and come first. `docs/hops.md` teaches the form.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -230,7 +230,7 @@ def _read_top(document: Document, parts: dict[str, Value], draft: _Draft) -> Non
         for item in parts["stacks"].items():
             _read_stack(document, item, draft)
     if "rules" in parts:
-        rules = tuple(_read_rules(document, document.file.stem, parts["rules"], draft))
+        rules = _read_rules(document, document.file.stem, parts["rules"], draft)
         draft.stacks.append(Stack(document.file.stem, document.file.name, (), rules))
     if "prompt_class" in parts:
         draft.bounds = read_bounds(parts["prompt_class"])
@@ -252,7 +252,7 @@ def _read_stack(document: Document, value: Value, draft: _Draft) -> None:
             name=name,
             title=(parts["title"].text() if "title" in parts else None) or name,
             versions=parts["versions"].texts() if "versions" in parts else (),
-            rules=tuple(_read_rules(document, name, parts["rules"], draft)),
+            rules=_read_rules(document, name, parts["rules"], draft),
         )
     )
 
@@ -269,20 +269,18 @@ _RULE: Final = (
 )
 
 
-def _read_rules(document: Document, stack: str, value: Value, draft: _Draft) -> Iterator[Rule]:
+def _read_rules(document: Document, stack: str, value: Value, draft: _Draft) -> tuple[Rule, ...]:
+    rules: list[Rule] = []
     for item in value.items():
         rule = _read_rule(document, stack, item, draft)
         if rule is None:
             continue
-        same = next((r for r in _rules_of(draft.stacks) if r.name == rule.name), None)
+        before = (*(r for s in draft.stacks for r in s.rules), *rules)
+        same = next((r for r in before if r.name == rule.name), None)
         if same is not None:
             item.fault(f"rule {rule.name} is already at {same.file.name}:{same.line}")
-        yield rule
-
-
-def _rules_of(stacks: Iterable[Stack]) -> Iterator[Rule]:
-    for stack in stacks:
-        yield from stack.rules
+        rules.append(rule)
+    return tuple(rules)
 
 
 def _read_rule(document: Document, stack: str, value: Value, draft: _Draft) -> Rule | None:

@@ -86,7 +86,7 @@ def make_batch(
     """The batch a decoder with this list of wanted keys would make."""
     spans = list(spans)
     n = len(spans)
-    index = {(w.key, w.where): i for i, w in enumerate(wanted)}
+    index = {(w.key, str(w.where)): i for i, w in enumerate(wanted)}
     entries: list[tuple[int, float, int, int]] = []
     wanted_offset, event_offset = [0], [0]
     events: list[tuple[int, int]] = []
