@@ -12,11 +12,12 @@ from tailburn.collector.otlp.memory import (
     as_float,
     compiled,
     copy,
+    copy_short,
     load8,
-    load16,
     load32i,
     load64,
     load64i,
+    same,
     store8,
     store32,
     store64,
@@ -24,8 +25,16 @@ from tailburn.collector.otlp.memory import (
 )
 from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, SAMPLE_RATE, TAINTED
 from tailburn.collector.otlp.numbers import EXACT, read_number, write_base64, write_int
-from tailburn.collector.otlp.state import FULL, KEY_BYTES, OK
-from tailburn.collector.otlp.table import MISSING, find, hash_for, insert, lasting_hash_of
+from tailburn.collector.otlp.state import FULL, GUESSES, OK, key_of
+from tailburn.collector.otlp.table import (
+    MISSING,
+    find,
+    hash_for,
+    insert,
+    lasting_hash_of,
+    length_of,
+    text_address,
+)
 from tailburn.collector.otlp.text import clean, clean_bytes
 from tailburn.collector.otlp.values import (
     ARRAY,
@@ -59,32 +68,47 @@ _ID: Final = 4
 
 
 @compiled
+def learn_key(c: Any, dictionary: Any, code: int, class_: int) -> None:
+    """Note the class of a key of the dictionary."""
+    key = key_of(c, code)
+    key.class_ = class_
+    key.length = length_of(dictionary, code)
+    key.start = text_address(dictionary, code)
+    key.lasting = lasting_hash_of(dictionary, code)
+
+
+@compiled
 def key_code(
     c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int
 ) -> tuple[int, int, np.uint64]:
     """Code (0: don't keep), class and lasting hash of an attribute's name; a class of BAD."""
+    length = end - p
+    guess = c.guesses + 4 * (c.guess & (GUESSES - 1))
+    c.guess += 1
+    code = load32i(guess)
+    key = key_of(c, code)
+    if code > 0 and key.length == length and same(key.start, p, length):
+        return code, key.class_, key.lasting
     h = hash_for(dictionary, p, end)
-    code = find(dictionary, p, end, h) if p < end else 0
+    code = find(dictionary, p, end, h) if length > 0 else 0
     class_ = 0
     if code > 0:
-        key = c.keys + code * KEY_BYTES
-        class_ = load32i(key)
-        if class_ == 0:
-            class_ = class_of_key(c, names, words, p, end)
-            store32(key, class_)
-    else:
-        if not is_utf8(p, end):
+        class_ = key_of(c, code).class_
+    if class_ == 0:
+        if code <= 0 and not is_utf8(p, end):
             return 0, BAD, h
         class_ = class_of_key(c, names, words, p, end)
         if code == MISSING and not class_ & TAINTED:
             code = insert(dictionary, p, end, h, lasting_hash(p, end))
-            if code > 0:
-                store32(c.keys + code * KEY_BYTES, class_)
+        if code > 0:
+            learn_key(c, dictionary, code, class_)
     if class_ & TAINTED:
         class_of_key(c, names, words, p, end)
         return 0, class_, np.uint64(1)
-    lasting = lasting_hash_of(dictionary, code) if code > 0 else lasting_hash(p, end)
-    return max(code, 0), class_, lasting
+    if code <= 0:
+        return 0, class_, lasting_hash(p, end)
+    store32(guess, code)
+    return code, class_, lasting_hash_of(dictionary, code)
 
 
 @compiled
@@ -114,7 +138,7 @@ def append_text(c: Any, key: int, p: int, end: int) -> int:
     if used > c.bytes_capacity:
         c.full = TEXT_BYTES
         return FULL
-    copy(c.bytes_byte + c.bytes, p, stop - p)
+    copy_short(c.bytes_byte + c.bytes, p, stop - p)
     c.bytes = used
     store32(c.strs_key + 4 * n, key)
     store64(c.strs_end + 8 * n, used)
@@ -242,7 +266,7 @@ def _bool_text(c: Any, value: int) -> int:
 
 @compiled
 def attribute(
-    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int, in_event: bool
+    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int, in_event: int
 ) -> int:
     """Clean the KeyValue in [p, end) in place and append what is kept of it to the columns.
 
@@ -300,8 +324,8 @@ def attribute(
     if class_ & HIDDEN and not (shown == INT or shown == DOUBLE or shown == BOOL):
         shown = STRING
 
-    key = c.keys + code * KEY_BYTES
-    wanted = (load16(key + 6) if in_event else load16(key + 4)) - 1 if code > 0 else -1
+    key = key_of(c, code)
+    wanted = np.int64(key.event if in_event else key.span) - 1
     if not in_event:
         if shown == STRING or shown >= ARRAY:
             value_hash = lasting_hash(a, b)
@@ -312,9 +336,9 @@ def attribute(
             c.dropped_attributes += 1
             return OK
         c.attributes += 1
-        if load64i(key + 8) == c.stamp:
+        if key.stamp == c.stamp:
             forget(c, code, wanted)
-        store64(key + 8, c.stamp)
+        key.stamp = c.stamp
         if shown == DOUBLE or (shown == INT and a == b):
             status = append_number(c, code, number)
         else:

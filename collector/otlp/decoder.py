@@ -3,27 +3,22 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailburn.collector.errors import BadBody
 from tailburn.collector.otlp.buffers import GROUPS, Buffers
 from tailburn.collector.otlp.dictionary import Dictionary
-from tailburn.collector.otlp.limits import Limits
-from tailburn.collector.otlp.memory import address_of, compiled
-from tailburn.collector.otlp.names import LONG, class_of_name, names
-from tailburn.collector.otlp.numbers import FORM_ADDRESS
+from tailburn.collector.otlp.limits import DEFAULT, Limits
+from tailburn.collector.otlp.memory import address_of
 from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.otlp.rewrite import rewrite
 from tailburn.collector.otlp.scan import scan
-from tailburn.collector.otlp.state import FULL, KEY_BYTES, OK, RECORD, REJECTS
-from tailburn.collector.otlp.strays import resource
-from tailburn.collector.otlp.table import bytes_in
-from tailburn.collector.otlp.values import FRAMES_BYTES
+from tailburn.collector.otlp.state import FULL, OK
 from tailburn.collector.otlp.wanted import Wanted
-from tailburn.collector.otlp.wire import BAD, REWRITE
+from tailburn.collector.otlp.wire import REWRITE
+from tailburn.collector.otlp.workspace import Workspace
 from tailburn.collector.spans import SpanBatch
 
 REASONS: Final = ("trace_id", "span_id", "parent_span_id")
@@ -34,7 +29,7 @@ _ACCEPTED: Final = (
     "8 bytes, not all zero",
     "8 bytes, or none for a root",
 )
-_COUNTS: Final = (*GROUPS, "dropped_attributes", "dropped_events", "cut_values")
+_LENGTHS: Final = (16, 8, 8)
 
 
 @dataclass(frozen=True)
@@ -56,73 +51,6 @@ class Dropped:
     values_cut: int
 
 
-@compiled
-def _class_of_name(record: NDArray[np.void], p: int, length: int) -> int:
-    return class_of_name(record[0], p, p + length)
-
-
-@compiled
-def _enter_resource(
-    state: NDArray[np.void],
-    resources: NDArray[np.void],
-    patterns: NDArray[np.void],
-    words: NDArray[np.void],
-    p: int,
-    length: int,
-) -> int:
-    c = state[0]
-    c.readable = p + length
-    status = resource(c, resources[0], patterns[0], words[0], p, p + length)
-    return status if status < 0 else c.resource_code
-
-
-class _Memory:
-    """The record of a decoder and the arrays it points at."""
-
-    def __init__(self, limits: Limits, keys: int, wants: bytes) -> None:
-        self.record = np.zeros(1, RECORD)
-        self._arrays: list[NDArray[Any]] = []
-        self.keys = self._array("keys", keys * KEY_BYTES)
-        self._array("wants", len(wants) + 1)[:-1] = np.frombuffer(wants, np.uint8)
-        self._rejects = self._array("rejects", REJECTS * 24).view(np.int64).reshape(-1, 3)
-        self._array("scratch", limits.value_bytes + 64)
-        self._array("pad", 64)
-        self._array("base64", limits.value_bytes + 64)
-        self._array("frames", FRAMES_BYTES)
-        self.record["form"] = FORM_ADDRESS
-        self.record["max_attributes"] = limits.attributes
-        self.record["max_events"] = limits.events
-        for name in ("value_bytes", "unlisted_bytes", "name_bytes", "event_name_bytes", "nesting"):
-            self.record[name] = getattr(limits, name)
-
-    def rejects(self, rows: int) -> list[tuple[int, int, int]]:
-        """(resource code, reason, count) of the last body's rejected spans."""
-        return [(code, reason, count) for code, reason, count in self._rejects[:rows].tolist()]
-
-    def _array(self, name: str, size: int) -> NDArray[np.uint8]:
-        array = np.zeros(size, np.uint8)
-        self._arrays.append(array)
-        self.record[name] = address_of(array)
-        return array
-
-
-def enter_resource(resources: Resources, message: bytes) -> int:
-    """The code of a Resource message, new or known; 0 when there is no room."""
-    shipped = names()
-    memory = _Memory(Limits(), 1, b"")
-    data = bytes_in(bytearray(message))
-    return int(
-        _enter_resource(
-            memory.record,
-            resources.table.record,
-            shipped.record,
-            shipped.words,
-            address_of(data),
-            len(message),
-        )
-    )
-
-
 class Decoder:
     """Decodes bodies into one open batch of columns. Callers serialise their calls.
 
@@ -136,102 +64,82 @@ class Decoder:
         *,
         dictionary: Dictionary | None = None,
         resources: Resources | None = None,
-        limits: Limits = Limits(),
+        limits: Limits = DEFAULT,
     ) -> None:
         self.dictionary = dictionary if dictionary is not None else Dictionary()
         self.resources = resources if resources is not None else Resources()
         self._nesting = limits.nesting
-        self._names = names()
-        capacity = int(self.dictionary.table.record["capacity"][0])
-        self._memory = _Memory(limits, capacity + 1, bytes(int(w.want) for w in wanted))
-        self._state = self._memory.record
-        self._buffers = Buffers(self._state)
+        self._work = Workspace(
+            limits,
+            self.dictionary.table,
+            self.resources.table,
+            bytes(int(w.want) for w in wanted),
+        )
+        self._buffers = Buffers(self._work.record)
         self._rejected: Counter[tuple[int, int]] = Counter()
+        self._tenant = ("", 0)
         self._enter(wanted)
 
     def _enter(self, wanted: Sequence[Wanted]) -> None:
         """Tell compiled code which keys are wanted."""
-        keys = self._memory.keys.reshape(-1, KEY_BYTES)
         for position, one in enumerate(wanted):
             code = self.dictionary.code(one.key)
             if code == 0:
                 raise ValueError(f"no room in the dictionary for the wanted key {one.key!r}")
-            data = one.key.encode()
-            class_ = _class_of_name(self._names.record, address_of(bytes_in(data)), len(data))
-            keys[code, :4].view(np.int32)[0] = class_ | LONG
-            place = keys[code, 6:8] if one.where == "event" else keys[code, 4:6]
-            if place.view(np.int16)[0]:
+            key = self._work.keys[code]
+            if key[one.where]:
                 raise ValueError(f"{one.key!r} is wanted twice of a {one.where}")
-            place.view(np.int16)[0] = position + 1
+            key[one.where] = position + 1
+            self._work.long_key(code, one.key)
 
     @property
     def dropped(self) -> Dropped:
         """What the limits cost so far."""
-        counts = (int(self._state[name][0]) for name in _COUNTS[-3:])
-        return Dropped(*counts)
+        work = self._work
+        return Dropped(work["dropped_attributes"], work["dropped_events"], work["cut_values"])
 
     def add(self, body: bytearray, *, received_ns: int, tenant: str) -> Decoded:
         """Append the spans of an ExportTraceServiceRequest, which is blanked in place.
 
         Raises BadBody; the body's blanking may have begun by then.
         """
-        first = int(self._state["spans"][0])
-        tenant_code = self.dictionary.code(tenant)
-        status = self._scan(body)
+        if not body:
+            return Decoded(0, 0, "", body)
+        first = self._work["spans"]
+        status = self._scan(body, received_ns, tenant)
         if status == REWRITE:
             body = rewrite(body, self._nesting)
-            status = self._scan(body)
+            status = self._scan(body, received_ns, tenant)
         if status != OK:
-            raise BadBody(self._complaint(body, status))
-        self._buffers.view("spans_received", first)[:] = received_ns
-        self._buffers.view("spans_tenant", first)[:] = tenant_code
-        spans = int(self._state["spans"][0]) - first
-        rejected = int(self._state["rejected"][0])
+            offset = self._work["at"] - address_of(np.frombuffer(body, np.uint8))
+            raise BadBody(
+                f"body is no ExportTraceServiceRequest in protobuf: byte {offset} of {len(body)}"
+            )
+        spans = self._work["spans"] - first
+        rejected = self._work["rejected"]
         message = self._take_rejects(spans, rejected) if rejected else ""
         return Decoded(spans, rejected, message, body)
 
-    def _scan(self, body: bytearray) -> int:
-        data = bytes_in(body)
-        before = self._state.copy()
+    def _scan(self, body: bytearray, received_ns: int, tenant: str) -> int:
+        if tenant != self._tenant[0]:
+            self._tenant = (tenant, self.dictionary.code(tenant))
+        data = np.frombuffer(body, np.uint8)
         while True:
-            self._state["rejected"] = 0
-            self._state["reject_rows"] = 0
             with self.dictionary.lock:
-                status = int(
-                    scan(
-                        self._state,
-                        self.dictionary.table.record,
-                        self.resources.table.record,
-                        self._names.record,
-                        self._names.words,
-                        address_of(data),
-                        len(body),
-                    )
-                )
-            if status != OK:
-                for name in _COUNTS:
-                    self._state[name] = before[name]
+                status = scan(self._work.address, data, received_ns, self._tenant[1])
             if status != FULL:
-                return status
-            self._buffers.grow(tuple(GROUPS)[int(self._state["full"][0])])
-
-    def _complaint(self, body: bytearray, status: int) -> str:
-        if status == BAD:
-            offset = int(self._state["at"][0]) - address_of(bytes_in(body))
-            return f"no protobuf of ExportTraceServiceRequest at byte {offset} of {len(body)}"
-        return "no protobuf of ExportTraceServiceRequest"
+                return int(status)
+            self._buffers.grow(tuple(GROUPS)[self._work["full"]])
 
     def _take_rejects(self, spans: int, rejected: int) -> str:
-        rows = self._memory.rejects(int(self._state["reject_rows"][0]))
-        for code, reason, count in rows:
+        for code, reason, count in self._work.rejects[: self._work["reject_rows"]].tolist():
             self._rejected[code, reason] += count
-        index, reason, length = (
-            int(self._state[name][0]) for name in ("first_index", "first_reason", "first_length")
-        )
-        zeros = f"{length} bytes" if length not in (8, 16) else f"{length} bytes of zero"
+        index, reason = self._work["first_index"], self._work["first_reason"]
+        length = self._work["first_length"]
+        found = f"{length} bytes" + (" of zero" if length == _LENGTHS[reason] else "")
         return (
             f"{rejected} of {spans + rejected} spans rejected; first: span {index}: "
-            f"{REASONS[reason]} has {zeros}, accepted: {_ACCEPTED[reason]}"
+            f"{REASONS[reason]} has {found}, accepted: {_ACCEPTED[reason]}"
         )
 
     def take(self) -> SpanBatch:

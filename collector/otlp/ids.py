@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.otlp.hashing import lasting_hash
-from tailburn.collector.otlp.memory import REVISION, address_of, compiled, load8
+from tailburn.collector.otlp.memory import REVISION_FIELD, address_of, compiled, load8
 from tailburn.collector.otlp.table import bytes_in
 
 _SHORTEST: Final = 8
@@ -55,7 +55,7 @@ def normal_id_hash(p: int, end: int) -> np.uint64:
     return lasting_hash(p, _before_suffix(p, end))
 
 
-_MARK: Final = np.zeros(1, [REVISION])
+_MARK: Final = np.zeros(1, [REVISION_FIELD])
 
 
 @compiled

@@ -14,3 +14,6 @@ class Limits:
     name_bytes: int = 256  # longest name of a span or scope; longer ones are text, not names
     event_name_bytes: int = 128
     nesting: int = 16  # levels of arrays and kvlists; what lies deeper is dropped
+
+
+DEFAULT = Limits()

@@ -11,23 +11,25 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import from_dtype, njit, types
 from numba.extending import intrinsic
 
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
-def _revision() -> str:
+def _revision() -> int:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
-    return f"revision_{digest.hexdigest()[:16]}"
+    return int.from_bytes(digest.digest()[:7], "little")
 
 
-REVISION: Final = (_revision(), np.int8)
-"""A field of every record that is passed to compiled code. numba recompiles a cached function
-when its own file changes, but not when a function that it calls does: this makes any change
-in this folder a change of the argument's type, and so of the cache's key."""
+REVISION: Final = _revision()
+"""Of this folder's code. numba recompiles a cached function when its own file changes, but not
+when a function that it calls does. A function that Python calls therefore closes over this
+number, or takes a record with `REVISION_FIELD`: both are part of the cache's key."""
+
+REVISION_FIELD: Final = (f"revision_{REVISION:x}", np.int64)
 
 _I8 = ir.IntType(8)
 _LANES = 16
@@ -145,6 +147,20 @@ def fold(context: Any, a: Any, b: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), generate
 
 
+def reference(dtype: np.dtype[np.void]) -> Any:
+    """An intrinsic: the record of this type at an address."""
+    record = from_dtype(dtype)
+
+    @intrinsic
+    def at(context: Any, address: Any) -> Any:
+        def generate(inner: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], inner.get_value_type(record))
+
+        return record(types.int64), generate
+
+    return at
+
+
 def _external(builder: Any, name: str, kind: Any) -> Any:
     """A function of the C library, which every process of CPython holds."""
     module = builder.module
@@ -228,16 +244,39 @@ def high16(context: Any, address: Any) -> Any:
 @compiled
 def same(a: int, b: int, count: int) -> bool:
     """Whether `count` bytes at both addresses are equal."""
-    i = 0
-    while i + 8 <= count:
-        if load64(a + i) != load64(b + i):
-            return False
-        i += 8
-    while i < count:
+    if count >= 8:
+        i = 0
+        while i + 8 < count:
+            if load64(a + i) != load64(b + i):
+                return False
+            i += 8
+        return load64(a + count - 8) == load64(b + count - 8)
+    if count >= 4:
+        tail = count - 4
+        return load32(a) == load32(b) and load32(a + tail) == load32(b + tail)
+    for i in range(count):
         if load8(a + i) != load8(b + i):
             return False
-        i += 1
     return True
+
+
+@compiled
+def copy_short(to: int, source: int, count: int) -> None:
+    """As `copy`, faster for few bytes; the ranges may not overlap."""
+    if count > 64:
+        copy(to, source, count)
+    elif count >= 8:
+        i = 0
+        while i + 8 < count:
+            store64(to + i, load64(source + i))
+            i += 8
+        store64(to + count - 8, load64(source + count - 8))
+    elif count >= 4:
+        store32(to, load32(source))
+        store32(to + count - 4, load32(source + count - 4))
+    else:
+        for i in range(count):
+            store8(to + i, load8(source + i))
 
 
 def address_of(array: Any) -> int:

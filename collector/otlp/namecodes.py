@@ -6,10 +6,14 @@ request and Dynamo its events, and each would take a place in the dictionary.
 
 from typing import Any, Final
 
+import numpy as np
+
 from tailburn.collector.otlp.dictionary import intern
 from tailburn.collector.otlp.hashing import lasting_hash
-from tailburn.collector.otlp.memory import compiled, load8, store8
-from tailburn.collector.otlp.table import lasting_hash_of
+from tailburn.collector.otlp.memory import compiled, load8, same, store8
+from tailburn.collector.otlp.names import UNLISTED
+from tailburn.collector.otlp.state import key_of
+from tailburn.collector.otlp.table import MISSING, find, hash_for, lasting_hash_of
 from tailburn.collector.otlp.text import clean
 from tailburn.collector.otlp.wire import BAD
 
@@ -90,12 +94,19 @@ def _without_ids(c: Any, p: int, end: int) -> int:
 @compiled
 def name_code(c: Any, dictionary: Any, words: Any, p: int, end: int, longest: int) -> int:
     """Clean a name in place; its code, with its hash in `name_hash`, or BAD."""
-    stop = clean(c, words, 0, p, end, longest)
+    h = hash_for(dictionary, p, end)
+    code = find(dictionary, p, end, h) if end > p and end - p <= longest else MISSING
+    if code > 0 and key_of(c, code).is_name:
+        c.name_hash = lasting_hash_of(dictionary, code)
+        return code
+    stop = clean(c, words, UNLISTED, p, end, longest)
     if stop < 0:
         return BAD
     used = _without_ids(c, p, stop)
     code = intern(dictionary, c.scratch, c.scratch + used)
     if code > 0:
+        unchanged = used == end - p and same(c.scratch, p, used)
+        key_of(c, code).is_name = np.int32(unchanged)
         c.name_hash = lasting_hash_of(dictionary, code)
     else:
         c.name_hash = lasting_hash(c.scratch, c.scratch + used)

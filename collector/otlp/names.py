@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-from tailburn.collector.otlp.memory import REVISION, address_of, compiled, load8
+from tailburn.collector.otlp.memory import REVISION_FIELD, address_of, compiled, load8, reference
 
 # Bits of a name's class.
 KNOWN: Final = 1  # has been classified
@@ -20,6 +20,7 @@ LONG: Final = 16  # long strings are kept
 SAMPLE_RATE: Final = 32
 TAINTED: Final = 64  # the name itself holds a secret
 
+UNLISTED: Final = np.int64(0)  # a numpy number, since numba compiles anew for each literal
 HIDDEN: Final = TEXT_BLANKED | NUMBERS_BLANKED | TAINTED
 
 _KEEP: Final = 128
@@ -30,10 +31,13 @@ _RECORD: Final = np.dtype(
         ("ends", np.int64),
         ("actions", np.int64),
         ("count", np.int64),
-        REVISION,
+        REVISION_FIELD,
     ],
     align=True,
 )
+
+
+patterns_at = reference(_RECORD)
 
 
 @compiled

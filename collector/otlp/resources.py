@@ -9,6 +9,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from tailburn.collector.otlp.table import Table
+from tailburn.collector.otlp.workspace import enter_resource
 
 CAPACITY: Final = 16_384
 ARENA_BYTES: Final = 16 << 20
@@ -102,10 +103,8 @@ class Resources:
     @classmethod
     def load(cls, dumped: Iterable[str]) -> Self:
         """Resources with the codes of those that were dumped."""
-        from tailburn.collector.otlp.decoder import enter_resource
-
         resources = cls()
         for code, text in enumerate(dumped, start=1):
-            if enter_resource(resources, base64.b64decode(text)) != code:
+            if enter_resource(resources.table, base64.b64decode(text)) != code:
                 raise ValueError(f"not a dump of resources: entry {code}")
         return resources

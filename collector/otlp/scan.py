@@ -5,11 +5,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.otlp.memory import compiled
+from tailburn.collector.otlp.memory import REVISION, compiled
 from tailburn.collector.otlp.namecodes import name_code
+from tailburn.collector.otlp.names import UNLISTED, patterns_at
 from tailburn.collector.otlp.span import span
-from tailburn.collector.otlp.state import OK
+from tailburn.collector.otlp.state import OK, state_at
 from tailburn.collector.otlp.strays import resource, stray_attribute
+from tailburn.collector.otlp.table import table_at
 from tailburn.collector.otlp.text import blank, clean
 from tailburn.collector.otlp.wire import BAD, BYTES, REWRITE, extent, skip, tag
 
@@ -47,7 +49,7 @@ def _head(c: Any, words: Any, p: int, end: int) -> tuple[int, int, int]:
             seen = True
             a, b = start, stop
         elif field == _SCHEMA:
-            if clean(c, words, 0, start, stop, c.unlisted_bytes) < 0:
+            if clean(c, words, UNLISTED, start, stop, c.unlisted_bytes) < 0:
                 return BAD, a, b
         else:
             blank(start, stop)
@@ -78,7 +80,7 @@ def _scope(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
             status = name_code(c, dictionary, words, a, b, c.name_bytes)
             c.scope_code = status
         elif field == 2:
-            status = clean(c, words, 0, a, b, c.unlisted_bytes)
+            status = clean(c, words, UNLISTED, a, b, c.unlisted_bytes)
         elif field == 3:
             status, _ = stray_attribute(c, names, words, a, b)
         else:
@@ -134,22 +136,9 @@ def _resource_spans(
 
 
 @compiled
-def scan(
-    state: NDArray[np.void],
-    dictionary: NDArray[np.void],
-    resources: NDArray[np.void],
-    names: NDArray[np.void],
-    words: NDArray[np.void],
-    p: int,
-    length: int,
-) -> int:
-    """Append the spans of an ExportTraceServiceRequest to the open batch, blanking it in place.
-
-    Returns OK, FULL (grow the group `full` and begin again), BAD (what is wrong begins at
-    `at`), or REWRITE. After all but OK the counts are the caller's to restore.
-    """
-    c = state[0]
-    end = p + length
+def _request(c: Any, p: int, end: int) -> int:
+    dictionary, resources = table_at(c.dictionary), table_at(c.resources)
+    names, words = patterns_at(c.names), patterns_at(c.words)
     c.readable = end
     c.span_index = 0
     while p < end:
@@ -169,7 +158,41 @@ def scan(
         if field != 1:
             blank(a, b)
             continue
-        status = _resource_spans(c, dictionary[0], resources[0], names[0], words[0], a, b)
+        status = _resource_spans(c, dictionary, resources, names, words, a, b)
         if status < 0:
             return status
     return OK
+
+
+def _entry(revision: int) -> Any:
+    """`scan`, compiled anew when anything in this folder changes: see `memory.REVISION`."""
+
+    @compiled
+    def scan(state: int, body: NDArray[np.uint8], received_ns: int, tenant: int) -> int:
+        """Append the spans of an ExportTraceServiceRequest to the open batch of the state at
+        this address, blanking the body in place.
+
+        Returns OK, FULL (grow the group `full` and begin again), BAD (what is wrong begins
+        at `at`), or REWRITE. After all but OK the batch is as it was.
+        """
+        c = state_at(state)
+        c.revision = revision
+        c.received = received_ns
+        c.tenant = tenant
+        c.rejected = 0
+        c.reject_rows = 0
+        spans, wanted, nums = c.spans, c.wanted, c.nums
+        strs, bytes_, events = c.strs, c.bytes, c.events
+        attributes, dropped, cut = c.dropped_attributes, c.dropped_events, c.cut_values
+        start = np.int64(body.ctypes.data)
+        status = _request(c, start, start + len(body))
+        if status < 0:
+            c.spans, c.wanted, c.nums = spans, wanted, nums
+            c.strs, c.bytes, c.events = strs, bytes_, events
+            c.dropped_attributes, c.dropped_events, c.cut_values = attributes, dropped, cut
+        return status
+
+    return scan
+
+
+scan = _entry(REVISION)

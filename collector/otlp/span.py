@@ -18,6 +18,7 @@ from tailburn.collector.otlp.memory import (
     store_float,
 )
 from tailburn.collector.otlp.namecodes import name_code
+from tailburn.collector.otlp.names import UNLISTED
 from tailburn.collector.otlp.sampling import weight_of
 from tailburn.collector.otlp.state import (
     BAD_PARENT_ID,
@@ -45,10 +46,15 @@ _GROUP: Final = {name: i for i, name in enumerate(GROUPS)}
 SPANS: Final = _GROUP["spans"]
 EVENTS: Final = _GROUP["events"]
 
+_GUESS_STRIDE: Final = 61
+_TRACE_ID: Final = np.int64(16)
+_SPAN_ID: Final = np.int64(8)
+_EVENT: Final = np.int64(1)
+_SPAN: Final = np.int64(0)
 _LATEST: Final = np.uint64((1 << 63) - 1)
-_TRACE_STATE_BYTES: Final = 512
-_MAX_KIND: Final = 5
-_MAX_STATUS: Final = 2
+_TRACE_STATE_BYTES: Final = np.int64(512)
+_MAX_KIND: Final = np.uint64(5)
+_MAX_STATUS: Final = np.uint64(2)
 
 
 @compiled
@@ -59,9 +65,9 @@ def _time(p: int) -> int:
 
 
 @compiled
-def _enum(value: np.uint64, highest: int) -> int:
+def _enum(value: np.uint64, highest: np.uint64) -> int:
     """A known value of an enum, or 0."""
-    return np.int64(value) if value <= np.uint64(highest) else 0
+    return np.int64(value) if value <= highest else 0
 
 
 @compiled
@@ -82,8 +88,9 @@ def _event(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
             if field == 2:
                 code = name_code(c, dictionary, words, a, b, c.event_name_bytes)
                 status = code
+                c.guess = code * _GUESS_STRIDE
             elif field == 3:
-                status = attribute(c, dictionary, names, words, a, b, True)
+                status = attribute(c, dictionary, names, words, a, b, _EVENT)
             else:
                 blank(a, b)
             if status < 0:
@@ -125,7 +132,7 @@ def _link(c: Any, names: Any, words: Any, p: int, end: int) -> int:
                 return BAD
             status = OK
             if field == 3:
-                status = clean(c, words, 0, a, b, _TRACE_STATE_BYTES)
+                status = clean(c, words, UNLISTED, a, b, _TRACE_STATE_BYTES)
             elif field == 4:
                 status, _ = stray_attribute(c, names, words, a, b)
             elif not ((field == 1 and b - a == 16) or (field == 2 and b - a == 8)):
@@ -154,7 +161,7 @@ def _status(c: Any, words: Any, p: int, end: int) -> int:
             if b < 0:
                 return BAD
             if field == 2:
-                if clean(c, words, 0, a, b, c.unlisted_bytes) < 0:
+                if clean(c, words, UNLISTED, a, b, c.unlisted_bytes) < 0:
                     return BAD
             else:
                 blank(a, b)
@@ -212,6 +219,8 @@ def _append(
     store64(c.spans_parent + 8 * n, parent)
     store64(c.spans_start + 8 * n, start)
     store64(c.spans_end + 8 * n, end)
+    store64(c.spans_received + 8 * n, c.received)
+    store32(c.spans_tenant + 4 * n, c.tenant)
     store32(c.spans_scope + 4 * n, c.scope_code)
     store32(c.spans_resource + 4 * n, c.resource_code)
     store64(c.spans_digest + 8 * n, digest)
@@ -235,6 +244,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
         return FULL
     wanted, nums, strs, bytes_, events = c.wanted, c.nums, c.strs, c.bytes, c.events
     c.stamp += 1
+    c.guess = 0
     c.attributes = 0
     c.attribute_sum = 0
     c.event_sum = 0
@@ -266,7 +276,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
             p = b
             status = OK
             if field == 9:
-                status = attribute(c, dictionary, names, words, a, b, False)
+                status = attribute(c, dictionary, names, words, a, b, _SPAN)
             elif field == 1:
                 trace = a
                 trace_length = b - a
@@ -280,6 +290,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
                 name = name_code(c, dictionary, words, a, b, c.name_bytes)
                 name_hash = c.name_hash
                 status = name
+                c.guess = name * _GUESS_STRIDE
             elif field == 11:
                 status = _event(c, dictionary, names, words, a, b)
             elif field == 13:
@@ -291,7 +302,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
                 status_code = _status(c, words, a, b)
                 status = status_code
             elif field == 3:
-                status = clean(c, words, 0, a, b, _TRACE_STATE_BYTES)
+                status = clean(c, words, UNLISTED, a, b, _TRACE_STATE_BYTES)
                 if status > 0:
                     c.weight = weight_of(a, status)
             else:
@@ -316,9 +327,9 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
                 flags = load32(at)
     reason = -1
     length = 0
-    if not _is_id(trace, trace_length, 16):
+    if not _is_id(trace, trace_length, _TRACE_ID):
         reason, length = BAD_TRACE_ID, trace_length
-    elif not _is_id(span_id, span_length, 8):
+    elif not _is_id(span_id, span_length, _SPAN_ID):
         reason, length = BAD_SPAN_ID, span_length
     elif parent_length != 0 and parent_length != 8:
         reason, length = BAD_PARENT_ID, parent_length

@@ -1,17 +1,33 @@
 """What compiled code knows of a decoder: one record, handed on by reference."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tailburn.collector.otlp.buffers import FIELDS
-from tailburn.collector.otlp.memory import REVISION
+from tailburn.collector.otlp.memory import REVISION_FIELD, compiled, reference
 
 OK: Final = 0
 FULL: Final = -3  # a group of the open batch has no room: `full` says which
 
-KEY_BYTES: Final = 16
-"""Per code of the dictionary: class (4 bytes), wanted of span and event + 1 (2, 2), stamp (8)."""
+KEY: Final = np.dtype(
+    [
+        ("class_", np.int32),  # as the name of an attribute; 0: not seen as one yet
+        ("span", np.int16),  # place among the wanted attributes of spans, + 1
+        ("event", np.int16),
+        ("stamp", np.int64),  # of the span that had it last
+        ("length", np.int32),
+        ("is_name", np.int32),  # 1: seen as the name of a span, scope or event, and fit for it
+        ("start", np.int64),  # address of the text
+        ("lasting", np.uint64),  # hash of the text
+        ("unused", np.int64, 3),
+    ]
+)
+"""What is known of a code of the dictionary: one line of the cache."""
+
+GUESSES: Final = 4096
+"""Codes by the name of a span and the place among its attributes: most spans repeat the last
+one of their name, and comparing a key with the guess is cheaper than looking it up."""
 
 REJECTS: Final = 1024
 """Rows of (resource, reason, count): what is over them is counted under resource 0."""
@@ -28,7 +44,12 @@ RECORD: Final = np.dtype(
         ("at", np.int64),  # the field being read, for error messages
         ("readable", np.int64),  # end of the body
         # Memory
+        ("dictionary", np.int64),
+        ("resources", np.int64),
+        ("names", np.int64),
+        ("words", np.int64),
         ("keys", np.int64),
+        ("guesses", np.int64),
         ("wants", np.int64),  # a byte of `Want` per wanted attribute
         ("rejects", np.int64),
         ("scratch", np.int64),
@@ -49,6 +70,10 @@ RECORD: Final = np.dtype(
         # Where we are
         ("stamp", np.int64),  # of the span, never reused
         ("span_index", np.int64),  # in the body
+        ("guess", np.int64),
+        ("received", np.int64),
+        ("tenant", np.int64),
+        ("revision", np.int64),
         ("resource_code", np.int64),
         ("resource_hash", np.uint64),
         ("scope_code", np.int64),
@@ -68,7 +93,17 @@ RECORD: Final = np.dtype(
         ("dropped_attributes", np.int64),
         ("dropped_events", np.int64),
         ("cut_values", np.int64),
-        REVISION,
+        REVISION_FIELD,
     ],
     align=True,
 )
+
+state_at = reference(RECORD)
+_key_at = reference(KEY)
+_KEY_BYTES: Final = KEY.itemsize
+
+
+@compiled
+def key_of(c: Any, code: int) -> Any:
+    """What is known of a code."""
+    return _key_at(c.keys + code * _KEY_BYTES)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tailburn.collector.otlp.hashing import lasting_hash, mix
 from tailburn.collector.otlp.memory import compiled
-from tailburn.collector.otlp.names import HIDDEN, TAINTED
+from tailburn.collector.otlp.names import HIDDEN, TAINTED, UNLISTED
 from tailburn.collector.otlp.state import OK
 from tailburn.collector.otlp.table import MISSING, find, hash_for, insert, lasting_hash_of
 from tailburn.collector.otlp.text import blank, clean
@@ -42,7 +42,7 @@ def _entity(c: Any, words: Any, p: int, end: int) -> int:
             return BAD
         if wire == BYTES:
             a, b = extent(p, end)
-            if b < 0 or clean(c, words, 0, a, b, c.unlisted_bytes) < 0:
+            if b < 0 or clean(c, words, UNLISTED, a, b, c.unlisted_bytes) < 0:
                 return BAD
             p = b
         else:

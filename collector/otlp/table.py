@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from tailburn.collector.otlp.hashing import hash_bytes
 from tailburn.collector.otlp.memory import (
-    REVISION,
+    REVISION_FIELD,
     address_of,
     compiled,
     copy,
     load64,
     load64i,
+    reference,
     same,
     store64,
 )
@@ -42,10 +43,13 @@ _RECORD: Final = np.dtype(
         ("overflowed", np.int64),
         ("seed_a", np.uint64),
         ("seed_b", np.uint64),
-        REVISION,
+        REVISION_FIELD,
     ],
     align=True,
 )
+
+
+table_at = reference(_RECORD)
 
 
 @compiled
@@ -66,6 +70,18 @@ def entry_is(table: Any, code: int, p: int, length: int) -> bool:
 def lasting_hash_of(table: Any, code: int) -> np.uint64:
     """The hash that was given with the entry."""
     return load64(table.entries + code * _ENTRY + 16)
+
+
+@compiled
+def length_of(table: Any, code: int) -> int:
+    """How many bytes a code stands for."""
+    return load64i(table.entries + code * _ENTRY + 8)
+
+
+@compiled
+def text_address(table: Any, code: int) -> int:
+    """Where the bytes of a code stand; they never move."""
+    return table.arena + load64i(table.entries + code * _ENTRY)
 
 
 @compiled
@@ -119,12 +135,12 @@ class Table:
     def __init__(self, capacity: int, arena_bytes: int, longest: int) -> None:
         slots = 1 << (2 * capacity).bit_length()
         self._slots = np.zeros((slots, 2), np.uint64)
-        self._entries = np.zeros((capacity, 3), np.int64)
+        self.entries = np.zeros((capacity, 3), np.int64)
         self._arena = np.empty(arena_bytes, np.uint8)
         self.record = np.zeros(1, _RECORD)
         self.record["slots"] = address_of(self._slots)
         self.record["mask"] = slots - 1
-        self.record["entries"] = address_of(self._entries)
+        self.record["entries"] = address_of(self.entries)
         self.record["arena"] = address_of(self._arena)
         self.record["arena_bytes"] = arena_bytes
         self.record["capacity"] = capacity
@@ -145,7 +161,7 @@ class Table:
         """The bytes of a code. Raises IndexError for a code never given."""
         if not 0 <= code < len(self):
             raise IndexError(f"code {code} of {len(self)}")
-        start, length = self._entries[code, :2].tolist()
+        start, length = self.entries[code, :2].tolist()
         return self._arena[start : start + length].tobytes()
 
 

@@ -15,7 +15,7 @@ from tailburn.collector.otlp.memory import (
     store8,
     store64,
 )
-from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, TAINTED, class_of_name
+from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, TAINTED, UNLISTED, class_of_name
 from tailburn.collector.otlp.numbers import write_base64, write_float, write_int
 from tailburn.collector.otlp.text import blank, clean, clean_bytes
 from tailburn.collector.otlp.wire import (
@@ -42,11 +42,21 @@ KVLIST: Final = 6
 RAW: Final = 7
 _INDEX: Final = 8  # of a string table that traces don't have
 
-_NULL: Final = int.from_bytes(b"null", "little")
-_TRUE: Final = int.from_bytes(b"true", "little")
-_FALSE: Final = int.from_bytes(b"false", "little")
-_NAN: Final = int.from_bytes(b"NaN", "little")
-_INFINITY: Final = int.from_bytes(b"Infinity", "little")
+# numpy numbers, since numba compiles a function anew for each literal it is called with
+_QUOTE: Final = np.int64(34)
+_MINUS: Final = np.int64(45)
+_COMMA: Final = np.int64(44)
+_ZERO: Final = np.int64(48)
+_COLON: Final = np.int64(58)
+_BRACKET: Final = np.int64(91)
+_BACKSLASH: Final = np.int64(92)
+_U: Final = np.int64(117)
+_BRACE: Final = np.int64(123)
+_NULL: Final = np.int64(int.from_bytes(b"null", "little"))
+_TRUE: Final = np.int64(int.from_bytes(b"true", "little"))
+_FALSE: Final = np.int64(int.from_bytes(b"false", "little"))
+_NAN: Final = np.int64(int.from_bytes(b"NaN", "little"))
+_INFINITY: Final = np.int64(int.from_bytes(b"Infinity", "little"))
 
 _FRAME: Final = 40  # end, resume, kind, class, elements
 FRAMES_BYTES: Final = _FRAME * 64
@@ -172,26 +182,26 @@ def _put_text(c: Any, p: int, end: int) -> None:
 @compiled
 def _put_string(c: Any, p: int, end: int) -> None:
     """Append UTF-8 as a JSON string."""
-    _put(c, 34)
+    _put(c, _QUOTE)
     plain = p
     while p < end and not c.scratch_full:
         byte = load8(p)
         if byte < 32 or byte == 34 or byte == 92:
             _put_text(c, plain, p)
-            _put(c, 92)
+            _put(c, _BACKSLASH)
             if byte >= 32:
                 _put(c, byte)
             else:
-                _put(c, 117)
-                _put(c, 48)
-                _put(c, 48)
+                _put(c, _U)
+                _put(c, _ZERO)
+                _put(c, _ZERO)
                 _put(c, 48 + (byte >> 4))
                 low = byte & 15
                 _put(c, 48 + low if low < 10 else 87 + low)
             plain = p + 1
         p += 1
     _put_text(c, plain, p)
-    _put(c, 34)
+    _put(c, _QUOTE)
 
 
 @compiled
@@ -201,14 +211,14 @@ def _put_double(c: Any, value: float) -> None:
     if np.isfinite(value):
         _put_text(c, c.pad, write_float(c.form, c.pad, value))
         return
-    _put(c, 34)
+    _put(c, _QUOTE)
     if np.isnan(value):
         _put_name(c, _NAN)
     else:
         if value < 0:
-            _put(c, 45)
+            _put(c, _MINUS)
         _put_name(c, _INFINITY)
-    _put(c, 34)
+    _put(c, _QUOTE)
 
 
 @compiled
@@ -222,9 +232,9 @@ def _put_scalar(c: Any, words: Any, class_: int, kind: int, p: int, end: int) ->
     elif kind == RAW:
         stop = clean_bytes(c, words, class_, p, end, c.unlisted_bytes)
         stop = min(stop, p + c.value_bytes // 4 * 3)
-        _put(c, 34)
+        _put(c, _QUOTE)
         _put_text(c, c.base64, write_base64(c.base64, p, stop))
-        _put(c, 34)
+        _put(c, _QUOTE)
     elif kind == BOOL or kind == INT or kind == DOUBLE:
         if class_ & (NUMBERS_BLANKED | TAINTED):
             zero(kind, p, end)
@@ -246,7 +256,7 @@ def class_of_key(c: Any, names: Any, words: Any, p: int, end: int) -> int:
         blank(p, end)
         return TAINTED
     class_ = class_of_name(names, p, end)
-    if clean_bytes(c, words, 0, p, end, c.name_bytes) != end:
+    if clean_bytes(c, words, UNLISTED, p, end, c.name_bytes) != end:
         blank(p, end)
         class_ |= TAINTED
     return class_
@@ -274,7 +284,7 @@ def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: 
             store64(frame + 24, class_)
             store64(frame + 32, 0)
             depth += 1
-            _put(c, 91 if kind == ARRAY else 123)
+            _put(c, _BRACKET if kind == ARRAY else _BRACE)
         else:
             status = _put_scalar(c, words, class_, kind, p, end)
             if status < 0:
@@ -300,7 +310,7 @@ def _next_element(
         frame_end = load64i(frame)
         list_kind = load64i(frame + 16)
         if p >= frame_end:
-            _put(c, 93 if list_kind == ARRAY else 125)
+            _put(c, (_BRACKET if list_kind == ARRAY else _BRACE) + 2)
             p = load64i(frame + 8)
             depth -= 1
             continue
@@ -321,7 +331,7 @@ def _next_element(
             continue
         class_ = load64i(frame + 24)
         if load64i(frame + 32):
-            _put(c, 44)
+            _put(c, _COMMA)
         store64(frame + 32, 1)
         if list_kind == ARRAY:
             kind, start, stop = any_value(a, b)
@@ -333,6 +343,6 @@ def _next_element(
             return NOTHING, 0, BAD, 0, 0, depth
         class_ |= class_of_key(c, names, words, key, key_end)
         _put_string(c, key, key if class_ & TAINTED else key_end)
-        _put(c, 58)
+        _put(c, _COLON)
         return kind, start, stop, b, class_, depth
     return NOTHING, p, p, p, 0, 0
