@@ -1,4 +1,4 @@
-"""The segments of one past hour made into one, sorted, in bounded memory.
+"""Segments of one hour made into one, sorted, in bounded memory.
 
 Rows go through spill files by slice (of trace ids, or of time), so that only one slice at a
 time is sorted in memory. The new segment replaces its inputs at the instant of its rename.
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from tailburn.engine import rollup
 from tailburn.engine.schema import ROLLUP_DIMENSIONS, TABLES
 from tailburn.engine.store import reading
-from tailburn.engine.store.api import LogRange, UnreadableFile
+from tailburn.engine.store.api import UnreadableFile
 from tailburn.engine.store.rows import TIME_COLUMN, fit
-from tailburn.engine.store.segments import HOUR_NS, Segment, Stage, segment_name
+from tailburn.engine.store.segments import HOUR_NS, Segment, Stage, replacement_name
 from tailburn.engine.store.writing import (
     ROW_GROUP_ROWS,
     compact_dictionaries,
@@ -35,32 +35,31 @@ Thin = Callable[[pa.Table], tuple[pa.Table, Counter[str]]]
 
 @dataclass(frozen=True)
 class Merged:
-    """One hour done."""
+    """What one merge wrote and left out."""
 
     rows: int
     sampled_out: Counter[str]
 
 
-def merge_hour(
-    inputs: list[Segment], n: int, thin: Thin | None, spill: Path, slice_rows: int = SLICE_ROWS
+def merge(
+    inputs: list[Segment], thin: Thin | None, spill: Path, slice_rows: int = SLICE_ROWS
 ) -> Merged:
-    """Write the one segment that replaces `inputs`, all of one hour, and unlink these.
+    """Write the segment that replaces `inputs`, consecutive in one hour, and unlink these.
 
     `thin` is applied to the rows of inputs that weren't thinned before. `spill` is a folder
     of this call's own. Raises `UnreadableFile` before anything has changed.
     """
     table, hour_ns = inputs[0].table, inputs[0].hour_ns
-    rows = sum(reading.row_count(s.path) for s in inputs)
+    rows = sum(reading.check_footer(s.path, TABLES[table]) for s in inputs)
     slices = max(-(-rows // slice_rows), 1)
     dropped: Counter[str] = Counter()
     thinned = thin is not None or any(s.stage is Stage.THINNED for s in inputs)
     stage = Stage.THINNED if thinned else Stage.MERGED
-    log = LogRange(min(s.log.first for s in inputs), max(s.log.last for s in inputs))
-    path = inputs[0].path.with_name(segment_name(log, n, stage))
+    path = inputs[0].path.with_name(replacement_name(inputs, stage))
     try:
         _spill(table, hour_ns, _read(inputs, thin, dropped), slices, spill)
         written = 0
-        with segment_writer(path, table, rows) as writer:
+        with segment_writer(path, table) as writer:
             for index in range(slices):
                 piece = _sorted(table, _unspill(table, spill, index))
                 writer.write_table(compact_dictionaries(piece), row_group_size=ROW_GROUP_ROWS)

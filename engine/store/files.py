@@ -25,7 +25,7 @@ class Files:
     def sound(self, table: str, window: Window) -> list[Path]:
         """The segments of a window without those found damaged so far."""
         listed = (s.path for s in segments(self.root, table, window))
-        return [path for path in listed if path not in self._damaged]
+        return [path for path in listed if self._is_sound(table, path)]
 
     def damaged(self) -> Sequence[Damaged]:
         """Those found damaged so far."""
@@ -55,12 +55,12 @@ class Files:
     def usage(self, table: str) -> TableUsage:
         """Size and extent of a table by file sizes and footers."""
         every = hours(self.root, table)
-        found = [s for _, in_hour in every for s in in_hour if s.path not in self._damaged]
+        found = [s for _, in_hour in every for s in in_hour if self._is_sound(table, s.path)]
         hours_ns = [hour_ns for hour_ns, in_hour in every if in_hour]
         return TableUsage(
             bytes=size_bytes(found),
             segments=len(found),
-            rows=sum(self._rows(table, s.path) for s in found),
+            rows=sum(self._row_counts[s.path] for s in found),
             first_hour_ns=min(hours_ns, default=None),
             last_hour_ns=max(hours_ns, default=None),
         )
@@ -77,13 +77,16 @@ class Files:
                 changed = True
         return changed
 
-    def _rows(self, table: str, path: Path) -> int:
-        """Rows of a segment, 0 where it just went or is found damaged."""
-        if path not in self._row_counts:
-            try:
-                self._row_counts[path] = reading.row_count(path)
-            except UnreadableFile as error:
-                if path.exists():
-                    self._damaged[path] = Damaged(table, str(path), str(error))
-                return 0
-        return self._row_counts[path]
+    def _is_sound(self, table: str, path: Path) -> bool:
+        """Whether a segment is there and its footer, read once, fits the table."""
+        if path in self._damaged:
+            return False
+        if path in self._row_counts:
+            return True
+        try:
+            self._row_counts[path] = reading.check_footer(path, schema_of(table))
+        except UnreadableFile as error:
+            if path.exists():
+                self._damaged[path] = Damaged(table, str(path), str(error))
+            return False
+        return True

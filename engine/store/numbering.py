@@ -1,7 +1,7 @@
-"""Numbers of segments within an hour, and who may merge the hour."""
+"""Numbers of segments within an hour, each handed out once."""
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,44 +12,42 @@ _Hour = tuple[str, int]
 
 
 class Numbering:
-    """Hands out the numbers of one store's segments, each once.
+    """Knows which segments of one store are still on their way to the disk.
 
-    A merged segment replaces all smaller numbers of its hour, so none of those may still be
-    on its way to the disk when the merged one gets its number.
+    A merged segment replaces a range of numbers, so none of these may come to the disk later.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lock = threading.Lock()
         self._next: dict[_Hour, int] = {}
-        self._publishing: Counter[_Hour] = Counter()
+        self._publishing: defaultdict[_Hour, set[int]] = defaultdict(set)
 
     @contextmanager
     def publishing(self, table: str, hour_ns: int) -> Iterator[int]:
         """The number of a segment that has its name when the block ends."""
         hour = (table, hour_ns)
         with self._lock:
-            n = self._take(hour)
-            self._publishing[hour] += 1
+            n = self._next.get(hour)
+            if n is None:
+                n = next_number(self._root, table, hour_ns)
+            self._next[hour] = n + 1
+            self._publishing[hour].add(n)
         try:
             yield n
         finally:
             with self._lock:
-                self._publishing[hour] -= 1
-                if not self._publishing[hour]:
-                    del self._publishing[hour]
+                self._publishing[hour].discard(n)
 
-    def merging(self, table: str, hour_ns: int) -> tuple[list[Segment], int] | None:
-        """All segments of an hour and the number of what replaces them; None while it changes."""
+    def settled(self, table: str, hour_ns: int, durable_position: int) -> list[Segment]:
+        """The first segments of an hour, up to what is being published or isn't durable."""
         with self._lock:
-            if (table, hour_ns) in self._publishing:
-                return None
-            inputs = segments_of_hour(self._root, table, hour_ns)
-            return inputs, self._take((table, hour_ns))
-
-    def _take(self, hour: _Hour) -> int:
-        n = self._next.get(hour)
-        if n is None:
-            n = next_number(self._root, *hour)
-        self._next[hour] = n + 1
-        return n
+            pending = min(self._publishing[table, hour_ns], default=None)
+            found = segments_of_hour(self._root, table, hour_ns)
+        settled: list[Segment] = []
+        for segment in found:
+            unsettled = pending is not None and segment.last >= pending
+            if unsettled or segment.log.last > durable_position:
+                break
+            settled.append(segment)
+        return settled

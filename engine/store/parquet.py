@@ -26,7 +26,7 @@ from tailburn.engine.store.files import Files
 from tailburn.engine.store.keeping import THINNING_COLUMNS, Keeping
 from tailburn.engine.store.numbering import Numbering
 from tailburn.engine.store.rows import TIME_COLUMN, check_columns, fit, schema_of
-from tailburn.engine.store.segments import HOUR_NS, Stage, hour_folder, segment_name
+from tailburn.engine.store.segments import HOUR_NS, hour_folder, published_name
 from tailburn.engine.store.sql import LATER, VIEWS, Engine, equalities, identifier
 from tailburn.engine.store.upkeep import Upkeep
 from tailburn.engine.store.writing import write_segment
@@ -56,7 +56,7 @@ class ParquetStore:
         for hour_ns, part in _by_hour(fit(rows, schema), TIME_COLUMN[table]):
             folder = hour_folder(self.root, table, hour_ns)
             with self._numbering.publishing(table, hour_ns) as n:
-                write_segment(folder / segment_name(log, n, Stage.PUBLISHED), table, part)
+                write_segment(folder / published_name(log, n), table, part)
 
     def discard_after(self, position: int) -> int:
         return self._upkeep.discard_after(position)

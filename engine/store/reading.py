@@ -22,19 +22,23 @@ def read_groups(path: Path) -> Iterator[pa.Table]:
 def damage(path: Path, schema: pa.Schema) -> str | None:
     """Why a segment can't be trusted; None where every page reads back as it was written."""
     try:
+        check_footer(path, schema)
         for rows in read_groups(path):
             fit(rows, schema)
-            unknown = set(rows.column_names) - set(schema.names)
-            if unknown:
-                return f"unknown column {min(unknown)!r}"
     except UnreadableFile as error:
         return str(error)
     return None
 
 
-def row_count(path: Path) -> int:
-    """Rows by the footer alone; raises `UnreadableFile`."""
+def check_footer(path: Path, schema: pa.Schema) -> int:
+    """Rows of a segment by its footer; raises `UnreadableFile` where that isn't the schema's.
+
+    Columns may be missing: older segments lack newer ones.
+    """
     with _Opened(path) as segment:
+        unknown = set(segment.columns) - set(schema.names)
+        if unknown:
+            raise UnreadableFile(f"unknown column {min(unknown)!r}", path)
         return segment.rows
 
 
@@ -79,6 +83,7 @@ class _Opened:
             self._file = pq.ParquetFile(self._path, page_checksum_verification=True)
             self.groups: int = self._file.metadata.num_row_groups
             self.rows: int = self._file.metadata.num_rows
+            self.columns: list[str] = self._file.schema_arrow.names
         except _READ_ERRORS as error:
             raise UnreadableFile(str(error), self._path) from error
         return self

@@ -1,15 +1,16 @@
 """Where a segment lies and what its name says.
 
-    STORE/<table>/YYYY-MM-DD/HH/<first>-<last>-<n>[.merged|.thinned].parquet
+    STORE/<table>/YYYY-MM-DD/HH/<first>-<last>-<n>.parquet                      as published
+    STORE/<table>/YYYY-MM-DD/HH/<first>-<last>-<from>-<to>.{merged,thinned}.parquet
 
 `first` and `last` are log positions. `n` counts up within the hour; a merged or thinned
-segment replaces every segment of its hour with a smaller `n`, so that its rename is the one
+segment replaces every segment numbered within `from` and `to`, so that its rename is the one
 instant at which a compaction happens.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,7 +21,7 @@ from tailburn.engine.store.api import LogRange, Window
 
 HOUR_NS: Final = 3_600_000_000_000
 TEMPORARY_SUFFIX: Final = ".tmp"
-_NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)(?:\.(merged|thinned))?\.parquet")
+_NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)(?:-(\d+)\.(merged|thinned))?\.parquet")
 _LISTINGS: Final = 8
 
 
@@ -39,7 +40,8 @@ class Segment:
     table: str
     hour_ns: int
     log: LogRange
-    n: int
+    first: int  # numbers within the hour that it stands for
+    last: int
     stage: Stage
     path: Path
 
@@ -55,14 +57,20 @@ def hour_folder(root: Path, table: str, hour_ns: int) -> Path:
     return root / table / when.strftime("%Y-%m-%d") / when.strftime("%H")
 
 
-def segment_name(log: LogRange, n: int, stage: Stage) -> str:
-    """The file name of a segment."""
-    mark = "" if stage is Stage.PUBLISHED else f".{stage}"
-    return f"{log.first}-{log.last}-{n}{mark}.parquet"
+def published_name(log: LogRange, n: int) -> str:
+    """The file name of a segment as published."""
+    return f"{log.first}-{log.last}-{n}.parquet"
+
+
+def replacement_name(inputs: Sequence[Segment], stage: Stage) -> str:
+    """The file name of what replaces consecutive segments of one hour."""
+    first = min(s.log.first for s in inputs)
+    last = max(s.log.last for s in inputs)
+    return f"{first}-{last}-{inputs[0].first}-{inputs[-1].last}.{stage}.parquet"
 
 
 def segments(root: Path, table: str, window: Window) -> list[Segment]:
-    """The segments whose hour touches the window, oldest hour first, then in order of `n`."""
+    """The segments whose hour touches the window, oldest hour first, then in order of number."""
     found: list[Segment] = []
     for hour_ns, folder in _hours(root / table, window):
         found += _in_hour(table, hour_ns, folder)
@@ -70,7 +78,7 @@ def segments(root: Path, table: str, window: Window) -> list[Segment]:
 
 
 def segments_of_hour(root: Path, table: str, hour_ns: int) -> list[Segment]:
-    """The segments of one hour, in order of `n`."""
+    """The segments of one hour, in order of number."""
     return _in_hour(table, hour_ns, hour_folder(root, table, hour_ns))
 
 
@@ -85,7 +93,7 @@ def hours(root: Path, table: str) -> list[tuple[int, list[Segment]]]:
 def next_number(root: Path, table: str, hour_ns: int) -> int:
     """The number after the highest in an hour, replaced segments included."""
     every = _parse_all(table, hour_ns, hour_folder(root, table, hour_ns))
-    return max((s.n for s in every), default=-1) + 1
+    return max((s.last for s in every), default=-1) + 1
 
 
 def replaced(root: Path, table: str) -> list[Path]:
@@ -130,9 +138,15 @@ def _hour_ns(day: str, hour: str) -> int | None:
 
 
 def _in_hour(table: str, hour_ns: int, folder: Path) -> list[Segment]:
+    """The segments that no other stands for: their ranges nest or lie apart."""
+    stages = list(Stage)
     every = _parse_all(table, hour_ns, folder)
-    floor = max((s.n for s in every if s.stage is not Stage.PUBLISHED), default=-1)
-    return sorted((s for s in every if s.n >= floor), key=lambda s: s.n)
+    every.sort(key=lambda s: (s.first, -s.last, -stages.index(s.stage)))
+    live: list[Segment] = []
+    for segment in every:
+        if not live or segment.last > live[-1].last:
+            live.append(segment)
+    return live
 
 
 def _parse_all(table: str, hour_ns: int, folder: Path) -> list[Segment]:
@@ -140,10 +154,10 @@ def _parse_all(table: str, hour_ns: int, folder: Path) -> list[Segment]:
     for name in _stable_listing(folder):
         match = _NAME.fullmatch(name)
         if match:
-            first, last, n = (int(x) for x in match.groups()[:3])
-            stage = Stage(match[4] or "published")
-            log = LogRange(first, last)
-            parsed.append(Segment(table, hour_ns, log, n, stage, folder / name))
+            log = LogRange(int(match[1]), int(match[2]))
+            first, last = int(match[3]), int(match[4] or match[3])
+            stage = Stage(match[5] or "published")
+            parsed.append(Segment(table, hour_ns, log, first, last, stage, folder / name))
     return parsed
 
 

@@ -17,7 +17,7 @@ from tailburn.engine.store.api import (
     UnreadableFile,
     Window,
 )
-from tailburn.engine.store.compaction import Thin, merge_hour
+from tailburn.engine.store.compaction import Thin, merge
 from tailburn.engine.store.files import Files
 from tailburn.engine.store.keeping import Keeping, notable_traces, thin
 from tailburn.engine.store.numbering import Numbering
@@ -35,6 +35,7 @@ from tailburn.engine.store.writing import remove
 
 SPILL_FOLDER: Final = "tmp"
 LATE_SEGMENTS: Final = 8
+GATHERED_SEGMENTS: Final = 32
 
 Closed = Callable[[Window], pa.Table]
 """Requests received in a window, with `keeping.THINNING_COLUMNS`."""
@@ -77,13 +78,13 @@ class Upkeep:
         done = Compacted()
         with self._lock:
             for table in TABLES:
-                every = hours(self._root, table)
-                crowded = self._hours_to_thin(table, every, now_ns)
-                for hour_ns, found in every:
-                    durable = all(s.log.last <= durable_position for s in found)
+                crowded = self._hours_to_thin(table, now_ns)
+                for hour_ns, _ in hours(self._root, table):
+                    settled = self._numbering.settled(table, hour_ns, durable_position)
                     past = hour_ns + HOUR_NS <= now_ns
-                    if past and durable and wants_merge(found, hour_ns in crowded):
-                        done = _added(done, self._merge(table, hour_ns, hour_ns in crowded))
+                    inputs = to_merge(settled, past, hour_ns in crowded)
+                    if inputs:
+                        done = _added(done, self._merge(inputs, hour_ns in crowded))
         return done
 
     def retain(self, now_ns: int) -> Mapping[str, Retired]:
@@ -94,24 +95,23 @@ class Upkeep:
                 for table in TABLES
             }
 
-    def _hours_to_thin(
-        self, table: str, every: list[tuple[int, list[Segment]]], now_ns: int
-    ) -> list[int]:
+    def _hours_to_thin(self, table: str, now_ns: int) -> list[int]:
         """Hours of spans that are past the bounds of keeping every span and not yet thinned."""
         if table != "spans":
             return []
-        full = {h: size_bytes(found) for h, found in every if _holds_every_span(found)}
+        full = {
+            hour_ns: size_bytes(found)
+            for hour_ns, found in hours(self._root, table)
+            if any(s.stage is not Stage.THINNED for s in found)
+        }
         return hours_over(full, self._keeping.spans_full, now_ns)
 
-    def _merge(self, table: str, hour_ns: int, thinning: bool) -> Compacted:
-        """One hour merged; nothing where it is being published to, or was found damaged."""
-        taken = self._numbering.merging(table, hour_ns)
-        if taken is None:
-            return Compacted()
-        inputs, n = taken
-        spill = self._root / SPILL_FOLDER / f"{table}-{hour_ns}-{n}"
+    def _merge(self, inputs: list[Segment], thinning: bool) -> Compacted:
+        """Some segments merged; nothing where one was found damaged: it is set aside instead."""
+        table, hour_ns = inputs[0].table, inputs[0].hour_ns
+        spill = self._root / SPILL_FOLDER / f"{table}-{hour_ns}"
         try:
-            merged = merge_hour(inputs, n, self._thinner(hour_ns) if thinning else None, spill)
+            merged = merge(inputs, self._thinner(hour_ns) if thinning else None, spill)
         except UnreadableFile as error:
             if error.path is None:
                 raise
@@ -125,16 +125,21 @@ class Upkeep:
         return lambda spans: thin(spans, notable, self._keeping.sample_ratio)
 
 
-def wants_merge(found: list[Segment], thinning: bool) -> bool:
-    """Whether rewriting an hour is worth it: at once, then for every few late segments."""
-    published = sum(s.stage is Stage.PUBLISHED for s in found)
+def to_merge(settled: list[Segment], past: bool, thinning: bool) -> list[Segment]:
+    """Which segments of an hour are worth rewriting into one now; consecutive.
+
+    An hour that runs gathers its published segments by and by. A past one becomes a single
+    segment, and again when a few late segments have come.
+    """
+    published = [s for s in settled if s.stage is Stage.PUBLISHED]
+    merged = len(settled) - len(published)
     if thinning:
-        return bool(found)
-    return published >= LATE_SEGMENTS or 0 < published == len(found)
-
-
-def _holds_every_span(found: list[Segment]) -> bool:
-    return any(s.stage is not Stage.THINNED for s in found)
+        return settled
+    if not past:
+        return published if len(published) >= GATHERED_SEGMENTS else []
+    if merged == 1 and len(published) < LATE_SEGMENTS:
+        return []
+    return settled
 
 
 def _added(one: Compacted, other: Compacted) -> Compacted:

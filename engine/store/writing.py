@@ -23,8 +23,6 @@ _STATISTICS: Final = {
     "rollups": ["minute_ns", "clock"],
     "signals": ["received_ns", "name"],
 }
-_BLOOM_COLUMN: Final = {"requests": "trace_id", "spans": "trace_id"}
-_BLOOM_FALSE_POSITIVES: Final = 0.01
 ROW_GROUP_ROWS: Final = 131_072
 
 
@@ -33,18 +31,17 @@ def write_segment(path: Path, table: str, rows: pa.Table) -> None:
 
     Raises `OSError` where the disk can't take it.
     """
-    with segment_writer(path, table, len(rows)) as writer:
+    with segment_writer(path, table) as writer:
         writer.write_table(compact_dictionaries(rows), row_group_size=ROW_GROUP_ROWS)
 
 
 @contextmanager
-def segment_writer(path: Path, table: str, distinct_traces: int) -> Iterator[Any]:
+def segment_writer(path: Path, table: str) -> Iterator[Any]:
     """A `ParquetWriter` whose file is synced and takes its name when the block ends well."""
     make_durable_folder(path.parent)
     temporary = path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
     try:
-        options = _options(table, min(distinct_traces, ROW_GROUP_ROWS))
-        with pq.ParquetWriter(temporary, TABLES[table], **options) as writer:
+        with pq.ParquetWriter(temporary, TABLES[table], **_options(table)) as writer:
             yield writer
         _sync(temporary)
         os.rename(temporary, path)
@@ -112,18 +109,14 @@ def _compact_map(array: pa.Array) -> pa.Array:
     return pa.MapArray.from_arrays(array.offsets, keys, array.items, type=array.type)
 
 
-def _options(table: str, bloom_rows: int) -> dict[str, Any]:
-    options: dict[str, Any] = {
+def _options(table: str) -> dict[str, Any]:
+    return {
         "compression": "zstd",
         "compression_level": 1,
         "use_dictionary": _dictionary_paths(TABLES[table]),
         "write_statistics": _STATISTICS[table],
         "write_page_checksum": True,
     }
-    if table in _BLOOM_COLUMN:
-        bloom = {"ndv": max(bloom_rows, 1), "fpp": _BLOOM_FALSE_POSITIVES}
-        options["bloom_filter_options"] = {_BLOOM_COLUMN[table]: bloom}
-    return options
 
 
 def _dictionary_paths(schema: pa.Schema) -> list[str]:
