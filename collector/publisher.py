@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine.store import LogRange, Store
+from tailburn.engine.store.rows import TIME_COLUMN
 
 _HOUR_NS: Final = 3_600_000_000_000
-_TIME: Final = {"rollups": "minute_ns"}  # elsewhere `received_ns`
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Publisher:
         """Takes the rows finished since the last call by the records up to `position`."""
         for table, rows in tables.items():
             log = LogRange(self._position + 1, position)
-            for of_hour in _hours(rows, _TIME.get(table, "received_ns")):
+            for of_hour in _hours(rows, TIME_COLUMN[table]):
                 self._parts.append(_Part(table, of_hour, log))
         self._position = position
 

@@ -1,19 +1,25 @@
 """Bodies of spans whose ids can be told again, and what reads them back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tailburn.collector.accept import Encoding
 from tailburn.collector.errors import BadBody
-from tailburn.collector.group import Delivery
+from tailburn.collector.group import Delivery, Rejected
 from tailburn.collector.intake import Intake
 from tailburn.collector.log import Kind, LogReader
 from tailburn.collector.otlp.decoder import Decoder
+from tailburn.collector.snapshot import Snapshot
+from tailburn.collector.spans import SpanBatch
 from tailburn.engine.schema import SIGNALS
+from tailburn.engine.store.parquet import ParquetStore
 
 START_NS = 1_764_590_400_000_000_000
 MS = 1_000_000
@@ -92,3 +98,71 @@ def delivered(intake: Intake) -> list[Delivery]:
     while (delivery := intake.deliveries.get_nowait()) is not None:
         found.append(delivery)
     return found
+
+
+QUIET_NS = 5_000_000_000
+
+
+class ClosingPipeline:
+    """A pipeline in small: a span becomes a row of `signals` five seconds after it came.
+
+    Each row's `name` is the span's id and its `value` the number of rows given before, so that
+    a row lost, repeated or made in another order shows.
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[int, int] = {}
+        self.given = 0
+        self.rows: list[dict[str, object]] = []
+        self.advanced_ns: list[int] = []
+
+    def add(self, batch: SpanBatch, rejected: Sequence[Rejected]) -> None:
+        del rejected
+        ids, received = batch.span.tolist(), batch.received_ns.tolist()
+        self.open.update(zip(ids, received, strict=True))
+
+    def signals(self, table: pa.Table) -> None:
+        self.rows += table.to_pylist()
+
+    def due(self, now_ns: int) -> bool:
+        return any(ns + QUIET_NS <= now_ns for ns in self.open.values())
+
+    def advance(self, now_ns: int) -> None:
+        self.advanced_ns.append(now_ns)
+        self._close(now_ns - QUIET_NS)
+
+    def close_all(self, now_ns: int) -> None:
+        self._close(now_ns)
+
+    def pending_rows(self) -> int:
+        return len(self.rows)
+
+    def take_rows(self) -> dict[str, pa.Table]:
+        rows, self.rows = self.rows, []
+        return {"signals": pa.Table.from_pylist(rows, schema=SIGNALS)} if rows else {}
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        assert not self.rows
+        ids = np.array(list(self.open), np.uint64)
+        return {"ids": ids, "ns": np.array(list(self.open.values()))}, {"given": self.given}
+
+    @classmethod
+    def restore(cls, found: Snapshot | None) -> "tuple[ClosingPipeline, Decoder]":
+        pipeline = cls()
+        if found:
+            ids, received = found.arrays["ids"].tolist(), found.arrays["ns"].tolist()
+            pipeline.open = dict(zip(ids, received, strict=True))
+            pipeline.given = found.meta["given"]
+        return pipeline, decoder()
+
+    def _close(self, until_ns: int) -> None:
+        for n in [n for n, ns in self.open.items() if ns <= until_ns]:
+            row = {"name": str(n), "received_ns": self.open.pop(n), "value": float(self.given)}
+            self.rows.append(row)
+            self.given += 1
+
+
+def rows_in(store: Path) -> list[tuple[int, float]]:
+    """Span id and number of every row in a store, by number."""
+    found = ParquetStore(store).query("SELECT name, value FROM signals ORDER BY value, name")
+    return [(int(r["name"]), r["value"]) for r in found.to_pylist()]
