@@ -1,9 +1,8 @@
 """Spans to hops: the rules are asked once per distinct kind of span, the rest is compiled."""
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tailburn.collector.hops import kernels
 from tailburn.collector.hops.columns import HOP_BY_POSITION, EndIs, HopColumns, Role
 from tailburn.collector.hops.conditions import Facts
 from tailburn.collector.hops.fields import FORMS, Form
+from tailburn.collector.hops.origins import Origins, ResourceTexts, Texts
 from tailburn.collector.hops.plan import ABSENT, COLUMN_OF, IDS, MOST_BY_FIELD, NUMBERS, make_plan
 from tailburn.collector.hops.rules import Rules
 from tailburn.collector.hops.verdict import TEXTS, Verdict, decide
@@ -19,19 +19,6 @@ from tailburn.collector.spans import I32, I64, U64, SpanBatch
 
 MOST_KEYS: Final = 1 << 17
 """Kinds of spans remembered; past this, all are forgotten and learnt anew."""
-
-
-class Texts(Protocol):
-    """The shared dictionary, as far as it is needed here."""
-
-    def text(self, code: int) -> str: ...
-    def code(self, text: str) -> int: ...
-
-
-class ResourceTexts(Protocol):
-    """The table of resources, as far as it is needed here."""
-
-    def attributes(self, code: int) -> Mapping[str, object]: ...
 
 
 @dataclass(frozen=True)
@@ -57,8 +44,7 @@ class Classifier:
     def __init__(self, rules: Rules, dictionary: Texts, resources: ResourceTexts) -> None:
         self._rules = rules
         self._dictionary = dictionary
-        self._resources = resources
-        self._resource_texts: dict[int, dict[str, str]] = {}
+        self._origins = Origins(rules, dictionary, resources)
         self.wanted: tuple[Wanted, ...] = rules.wanted
         self.classes: list[SpanClass] = [UNRECOGNISED] + [
             SpanClass(r.name, r.stack, r.role, r.hop, r.end_is, r.first_token_with_headers)
@@ -80,7 +66,8 @@ class Classifier:
         outcome = np.empty(len(batch), np.int8)
         kernels.judge(entry, self._entry_words, self._entry_http, numbers, outcome)
         role, hop, end_is = self._class_columns[:, class_id]
-        texts = self._entry_texts[entry].T
+        texts = dict(zip(TEXTS, self._entry_texts[entry].T, strict=True))
+        self._origins.fill(texts, batch.resource)
         wide = {COLUMN_OF[name]: numbers[i] for i, name in enumerate(NUMBERS)}
         for name in ("streamed", "http_status", "attempt"):
             wide[name] = wide[name].astype(np.int8 if name == "streamed" else np.int32)
@@ -92,7 +79,7 @@ class Classifier:
             outcome=outcome,
             **wide,
             **{name: ids[i] for i, name in enumerate(IDS)},
-            **{name: texts[i] for i, name in enumerate(TEXTS)},
+            **texts,
         )
 
     def facts(self, batch: SpanBatch, i: int) -> Facts:
@@ -110,18 +97,11 @@ class Classifier:
             kind=int(batch.kind[i]),
             status=int(batch.status[i]),
             tenant=text(int(batch.tenant[i])),
-            resource=self._resource(int(batch.resource[i])),
+            resource=self._origins.attributes(int(batch.resource[i])),
             attributes=attributes,
             events=frozenset(text(int(code)) for code in np.unique(events)),
             route_keys=self._rules.route_keys,
         )
-
-    def _resource(self, code: int) -> dict[str, str]:
-        known = self._resource_texts.get(code)
-        if known is None:
-            given = self._resources.attributes(code)
-            known = self._resource_texts[code] = {key: str(given[key]) for key in given}
-        return known
 
     def _event_codes(self) -> I32:
         """Index into `Rules.events` by dictionary code, -1 for all others."""
@@ -145,6 +125,7 @@ class Classifier:
         """Which remembered kind each span is; new kinds are decided and remembered."""
         if len(self._entry_keys) > MOST_KEYS:
             self._forget()
+        self._origins.learn(batch.resource)
         n = len(batch)
         key: U64 = np.empty(n, np.uint64)
         kernels.keys_of(
@@ -152,7 +133,7 @@ class Classifier:
             batch.scope,
             batch.kind,
             batch.status,
-            batch.resource,
+            self._origins.group[batch.resource],
             batch.tenant,
             batch.wanted_offset,
             batch.wanted_key,

@@ -1,8 +1,8 @@
 """What a rule asks of a span before it applies."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -33,6 +33,12 @@ class Facts:
     @property
     def service(self) -> str:
         return self.resource.get("service.name", "")
+
+    def with_model(self, model: str) -> "Facts":
+        """The same facts once the model is known."""
+        facts = replace(self, model=model)
+        facts.__dict__["routes"] = self.routes
+        return facts
 
     @cached_property
     def routes(self) -> tuple[str, ...]:
@@ -66,27 +72,23 @@ class Place(StrEnum):
 
 
 def _look(place: Place, key: str, facts: Facts) -> tuple[str, ...]:
-    match place:
-        case Place.SCOPE:
-            return (facts.scope,)
-        case Place.NAME:
-            return (facts.name,)
-        case Place.KIND:
-            return (KIND_NAMES.get(facts.kind, str(facts.kind)),)
-        case Place.SERVICE:
-            return (facts.service,)
-        case Place.TENANT:
-            return (facts.tenant,)
-        case Place.ROUTE:
-            return facts.routes
-        case Place.MODEL:
-            return (facts.model,) if facts.model else ()
-        case Place.EVENT:
-            return tuple(sorted(facts.events))
-        case Place.RESOURCE:
-            return (facts.resource[key],) if key in facts.resource else ()
-        case Place.ATTRIBUTE | Place.WITHOUT:
-            return (facts.attributes[key],) if key in facts.attributes else ()
+    if place is Place.ATTRIBUTE or place is Place.WITHOUT:
+        return (facts.attributes[key],) if key in facts.attributes else ()
+    if place is Place.RESOURCE:
+        return (facts.resource[key],) if key in facts.resource else ()
+    return _LOOKS[place](facts)
+
+
+_LOOKS: dict[Place, Callable[[Facts], tuple[str, ...]]] = {
+    Place.SCOPE: lambda facts: (facts.scope,),
+    Place.NAME: lambda facts: (facts.name,),
+    Place.KIND: lambda facts: (KIND_NAMES.get(facts.kind, str(facts.kind)),),
+    Place.SERVICE: lambda facts: (facts.service,),
+    Place.TENANT: lambda facts: (facts.tenant,),
+    Place.ROUTE: lambda facts: facts.routes,
+    Place.MODEL: lambda facts: (facts.model,) if facts.model else (),
+    Place.EVENT: lambda facts: tuple(sorted(facts.events)),
+}
 
 
 def _regex(pattern: str) -> str:
@@ -112,6 +114,10 @@ class Patterns:
         return ANY in self.texts
 
     @property
+    def are_exact(self) -> bool:
+        return not any(map(_is_pattern, self.texts))
+
+    @property
     def in_short(self) -> str:
         """The first few alternatives."""
         more = len(self.texts) - _SHOWN
@@ -130,7 +136,7 @@ class Condition:
         values = _look(self.place, self.key, facts)
         if self.place is Place.WITHOUT:
             return not values
-        return any(map(self.patterns, values))
+        return any(map(self.patterns, values)) if values else False
 
     def explain(self, facts: Facts) -> str:
         """What the span has there, and the pattern it fits or those it should."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
-from tailburn.collector.hops.conditions import Condition, Facts, Patterns, Place, read_conditions
+from tailburn.collector.hops.conditions import Condition, Facts, Patterns, read_conditions
 from tailburn.collector.hops.document import Value
 
 BY_RULE: Final = (
@@ -19,6 +20,7 @@ BY_RULE: Final = (
     "zone",
 )
 PLACED: Final = ("node", "gpu", "zone", "host")
+PER_REPLICA: Final = ("replica", *PLACED)
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class Places:
         return Places((*self.entries, *other.entries))
 
     def value_for(self, dimension: str, replica: str) -> str:
+        if dimension not in PLACED or not replica:
+            return ""
         for pattern, values in self.entries:
-            if replica and dimension in values and pattern(replica):
+            if dimension in values and pattern(replica):
                 return values[dimension]
         return ""
 
@@ -64,6 +68,22 @@ class Dimensions:
     steps: Mapping[str, tuple[Step, ...]]
     places: Places = field(default_factory=Places)
     prompt_bounds: tuple[int, ...] = ()
+
+    @cached_property
+    def by_resource(self) -> tuple[str, ...]:
+        """Dimensions that the resource alone decides: every step copies one of its attributes."""
+        return tuple(
+            name
+            for name in PER_REPLICA
+            if all(step.resource and not step.when for step in self.steps.get(name, ()))
+        )
+
+    @property
+    def resource_keys(self) -> Iterator[str]:
+        """Attributes of resources that steps of the other dimensions read."""
+        for name, steps in self.steps.items():
+            if name not in self.by_resource:
+                yield from (step.resource for step in steps if step.resource)
 
     @property
     def conditions(self) -> Iterator[Condition]:
@@ -78,14 +98,26 @@ class Dimensions:
                 if step.attribute:
                     yield step.attribute
 
-    def value_for(self, dimension: str, facts: Facts, replica: str = "") -> str:
-        """The dimension's value, '' for unknown. The map of replicas goes before the steps."""
-        if dimension in PLACED and (placed := self.places.value_for(dimension, replica)):
-            return placed
+    def value_for(self, dimension: str, facts: Facts) -> str:
+        """The value of the first step that has one, '' for unknown."""
         for step in self.steps.get(dimension, ()):
             if value := step.value_for(facts):
                 return value
         return ""
+
+    def of_resource(self, resource: Mapping[str, str]) -> tuple[str, ...]:
+        """Values of `PER_REPLICA` as far as the resource alone tells, '' for unknown: from the
+        map of replicas, else for those in `by_resource` copied from its attributes."""
+        copied = {name: self._copied(name, resource) for name in PER_REPLICA}
+        return tuple(
+            self.places.value_for(name, copied["replica"])
+            or (value if name in self.by_resource else "")
+            for name, value in copied.items()
+        )
+
+    def _copied(self, dimension: str, resource: Mapping[str, str]) -> str:
+        steps = (step for step in self.steps.get(dimension, ()) if not step.when)
+        return next(filter(None, (resource.get(step.resource) for step in steps)), "")
 
     @property
     def prompt_classes(self) -> tuple[str, ...]:
@@ -147,7 +179,6 @@ def read_places(value: Value) -> Places:
 __all__ = [
     "BY_RULE",
     "Dimensions",
-    "Place",
     "Places",
     "Step",
     "read_bounds",

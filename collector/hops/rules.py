@@ -30,6 +30,7 @@ from tailburn.collector.hops.fields import (
     read_outcome,
 )
 from tailburn.collector.hops.problems import Problem, RulesError
+from tailburn.collector.hops.shortlist import Shortlist
 from tailburn.collector.otlp.wanted import Want, Wanted
 from tailburn.engine.names import HOP_INDEX
 
@@ -75,7 +76,8 @@ class Stack:
 
 @dataclass(frozen=True)
 class Rules:
-    """Everything recognition goes by. `wanted` is what the decoder must hand over."""
+    """Everything recognition goes by. `wanted` is what the decoder must hand over; spans whose
+    resources agree in `resource_keys` are alike to the rules."""
 
     stacks: tuple[Stack, ...]
     route_keys: tuple[str, ...]
@@ -83,18 +85,21 @@ class Rules:
     rules: tuple[Rule, ...] = field(init=False)
     wanted: tuple[Wanted, ...] = field(init=False)
     events: tuple[str, ...] = field(init=False)
+    resource_keys: tuple[str, ...] = field(init=False)
+    _shortlist: Shortlist = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(r for s in self.stacks for r in s.rules))
+        shortlist = Shortlist([rule.when for rule in self.rules])
+        object.__setattr__(self, "_shortlist", shortlist)
         object.__setattr__(self, "wanted", tuple(_wanted(self)))
         object.__setattr__(self, "events", tuple(dict.fromkeys(_events(self))))
+        object.__setattr__(self, "resource_keys", tuple(dict.fromkeys(_resource_keys(self))))
 
     def first_match(self, facts: Facts) -> int | None:
         """Index of the first rule whose conditions all hold."""
-        for index, rule in enumerate(self.rules):
-            if rule.matches(facts):
-                return index
-        return None
+        candidates = self._shortlist.candidates(facts)
+        return next((index for index in candidates if self.rules[index].matches(facts)), None)
 
 
 _PRESENCE: Final = Want.NUMBER | Want.ID
@@ -136,6 +141,18 @@ def _wanted(rules: Rules) -> Iterator[Wanted]:
                     want(source.event_attribute, form, of_event=True)
     for (key, of_event), form in wants.items():
         yield Wanted(key, form, "event" if of_event else "span")
+
+
+def _resource_keys(rules: Rules) -> Iterator[str]:
+    """The attributes of resources by which rules tell spans apart."""
+    yield "service.name"
+    for condition in _all_conditions(rules):
+        if condition.place is Place.RESOURCE:
+            yield condition.key
+    for rule in rules.rules:
+        for sources in rule.fields.values():
+            yield from (source.resource for source in sources if source.resource)
+    yield from rules.dimensions.resource_keys
 
 
 def _events(rules: Rules) -> Iterator[str]:

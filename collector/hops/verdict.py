@@ -1,17 +1,18 @@
 """What everything but numbers says of a span: decided once per kind of span, in plain Python."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from tailburn.collector.hops.conditions import Facts
-from tailburn.collector.hops.dimensions import BY_RULE
+from tailburn.collector.hops.dimensions import BY_RULE, PLACED
 from tailburn.collector.hops.fields import FORMS, Form, OutcomeStep, Source, Witness, Word
 from tailburn.collector.hops.rules import Rule, Rules
 from tailburn.engine.names import OUTCOMES
 
+_FIELDS: Final = tuple(name for name, form in FORMS.items() if form is Form.TEXT)
 TEXTS: Final = (
-    *(name for name, form in FORMS.items() if form is Form.TEXT and name not in BY_RULE),
+    *(name for name in _FIELDS if name not in BY_RULE),
     *BY_RULE,
     "service",
 )
@@ -49,19 +50,22 @@ def decide(rules: Rules, facts: Facts) -> Verdict:
 
 
 def texts_of(rules: Rules, rule: Rule | None, facts: Facts) -> tuple[str, ...]:
-    """The span's texts in the order of `TEXTS`, '' for unknown."""
+    """The span's texts in the order of `TEXTS`, '' for unknown and for what its resource tells
+    (`Dimensions.of_resource`)."""
     found = {"service": facts.service}
     if rule is not None:
-        for name, sources in rule.fields.items():
-            if FORMS[name] is Form.TEXT:
-                found[name] = next(filter(None, (_text(s, facts) for s in sources)), "")
-        found["route"] = found.get("route") or route_of(rule, facts)
-    facts = replace(facts, model=found.get("model", ""))
+        for name in _FIELDS:
+            sources = rule.fields.get(name, ())
+            found[name] = next(filter(None, (_text(source, facts) for source in sources)), "")
+        found["route"] = found["route"] or route_of(rule, facts)
+    facts = facts.with_model(found.get("model", ""))
     dimensions = rules.dimensions
-    found["replica"] = found.get("replica") or dimensions.value_for("replica", facts)
     for name in BY_RULE:
-        if not found.get(name):
-            found[name] = dimensions.value_for(name, facts, found["replica"])
+        if not found.get(name) and name not in dimensions.by_resource:
+            found[name] = dimensions.value_for(name, facts)
+    for name in PLACED:
+        placed = dimensions.places.value_for(name, found.get("replica", ""))
+        found[name] = placed or found.get(name, "")
     return tuple(found.get(name, "") for name in TEXTS)
 
 
