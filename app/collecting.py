@@ -25,6 +25,7 @@ from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.json_traces import to_protobuf
 from tailburn.collector.otlp.metrics import decode_points
 from tailburn.collector.otlp.resources import Resources
+from tailburn.collector.past import Past
 from tailburn.collector.pipeline import Pipeline
 from tailburn.collector.recovery import Recovered, Unanchored, recover
 from tailburn.collector.snapshot import Snapshot
@@ -127,7 +128,7 @@ def _open(
 
     def restore(found: Snapshot | None) -> tuple[Pipeline, Decoder]:
         nonlocal pipeline
-        pipeline, decoder = restored(settings, rules, found)
+        pipeline, decoder = restored(settings, rules, found, store)
         return pipeline, decoder
 
     collected = recover(settings.store, store, restore, decode_points)
@@ -140,7 +141,9 @@ def _open(
     )
 
 
-def restored(settings: Settings, rules: Rules, found: Snapshot | None) -> tuple[Pipeline, Decoder]:
+def restored(
+    settings: Settings, rules: Rules, found: Snapshot | None, past: Past
+) -> tuple[Pipeline, Decoder]:
     """A pipeline and its decoder as a snapshot left them, or new ones."""
     dictionary = Dictionary.load(found.meta["dictionary"]) if found else Dictionary()
     resources = Resources.load(found.meta["resources"]) if found else Resources()
@@ -149,6 +152,7 @@ def restored(settings: Settings, rules: Rules, found: Snapshot | None) -> tuple[
         Classifier(rules, dictionary, resources),
         dictionary,
         resources,
+        past=past,
         bounds=bounds_of(settings),
         classes=PromptClasses(rules.dimensions.prompt_bounds, rules.dimensions.prompt_classes),
         seed=secrets.randbits(62),

@@ -9,20 +9,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.collector import kept
 from tailburn.collector.balance import Balance
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.columns import HopColumns
+from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.plausible import REASONS, judge
 from tailburn.collector.otlp.resources import Resources
+from tailburn.collector.past import ClosedTraces, Past, spans_again
 from tailburn.collector.spans import SpanBatch
 from tailburn.collector.stitch import intake as taken
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.clocks import OffsetPool
-from tailburn.collector.stitch.notes import note
+from tailburn.collector.stitch.notes import bring_back, note
+from tailburn.collector.stitch.readback import read_back
 from tailburn.collector.stitch.rows import PromptClasses, Rows, concat, requests_table
 from tailburn.collector.stitch.table import Bounds, Table
 from tailburn.collector.stitch.unit import stitch_units, unit_sizes
@@ -49,6 +53,7 @@ class Pipeline:
         dictionary: Dictionary,
         resources: Resources,
         *,
+        past: Past | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 (frozen)
         classes: PromptClasses,
         seed: int = 0,
@@ -58,6 +63,9 @@ class Pipeline:
         self.resources = resources
         self.balance = Balance()
         self._table = Table(bounds, seed)
+        self._past = past
+        self._closed = ClosedTraces()
+        self._again: Decoder | None = None
         self._pool = OffsetPool()
         self._classes = classes
         self._kept: list[kept.KeptSpans] = []
@@ -81,7 +89,8 @@ class Pipeline:
         quarantined = judged.quarantine != 0
         wide, narrow = self._matrices(batch, columns, judged.repaired)
         self._make_room(len(batch), int(batch.received_ns[-1]))
-        fate, _ = self._table.take(wide, narrow, batch.trace, quarantined)
+        fate, fresh = self._table.take(wide, narrow, batch.trace, quarantined)
+        self._bring_back(batch, fate, fresh)
         self._settle(batch, fate, judged.quarantine)
         by_position = columns.hop < 0
         recognised = np.isin(columns.role, _HOP_ROLES) & ~by_position
@@ -101,12 +110,16 @@ class Pipeline:
         """Take measured values on, as they are, in the schema SIGNALS."""
         self._signals.append(table)
 
+    def due(self, now_ns: int) -> bool:
+        """Whether `advance(now_ns)` could close anything."""
+        return self._table.is_due(now_ns)
+
     def advance(self, now_ns: int) -> None:
         """Close what is due by `now_ns`."""
         units, due_ns = self._table.due(now_ns)
         if len(units):
             self._stitch(units, due_ns)
-            self._table.evict(now_ns)
+            self._evict(now_ns)
 
     def close_all(self, now_ns: int) -> None:
         """Close everything that is open, as at the end of a replay."""
@@ -141,7 +154,7 @@ class Pipeline:
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything needed to go on, after `take_rows` was called and its rows published."""
-        arrays = {**self._table.state(), **self._pool.state()}
+        arrays = {**self._table.state(), **self._pool.state(), **self._closed.state()}
         meta = {
             "seed": self._table.seed,
             "dictionary": self.dictionary.dump(),
@@ -155,6 +168,7 @@ class Pipeline:
         self._table.seed = int(meta["seed"])
         self._table.restore(dict(arrays))
         self._pool.restore(dict(arrays))
+        self._closed.restore(arrays)
         self.balance = Balance.restore(meta["balance"])
 
     def _matrices(
@@ -203,7 +217,58 @@ class Pipeline:
             return
         units = self._table.oldest_open(max(missing, self._table.bounds.spans_in_all // 8))
         self._stitch(units, np.full(len(units), now_ns, np.int64))
-        self._table.evict(now_ns + self._table.bounds.keep_ns + 1)
+        self._evict(now_ns + self._table.bounds.keep_ns + 1)
+
+    def _evict(self, now_ns: int) -> None:
+        words = self._table.evict(now_ns)
+        if len(words):
+            self._closed.add(words, now_ns)
+
+    def _bring_back(
+        self, batch: SpanBatch, fate: NDArray[np.int8], fresh: NDArray[np.int64]
+    ) -> None:
+        """Fetch what was given before for traces that had left memory.
+
+        Their spans come back into the table, so that what is repeated is recognised (in
+        `fate`) and what is new makes a new version of its row.
+        """
+        if self._past is None or not len(fresh):
+            return
+        words = self._table.traces[fresh, taken.T_LOW].view(np.uint64)
+        known = self._closed.contains(words)
+        if not known.any():
+            return
+        spans = self._past.spans_of(words[known])
+        spans = spans.filter(pc.is_null(spans["quarantined"]))
+        if self._again is None:
+            self._again = Decoder(
+                self.classifier.wanted, dictionary=self.dictionary, resources=self.resources
+            )
+        before = spans_again(spans, self._again, self.dictionary)
+        columns = self.classifier.classify(before)
+        repaired = np.asarray(spans["repaired"].combine_chunks())
+        wide, narrow = self._matrices(before, columns, repaired)
+        self._table.take(wide, narrow, before.trace, np.zeros(len(before), np.bool_))
+        repeated = np.isin(_of_tenant(batch), _of_tenant(before)) & (fate == taken.KEPT)
+        fate[repeated & np.isin(batch.trace[:, 0], words[known])] = taken.DUPLICATE
+        self._bring_back_rows(words[known], fresh[known])
+
+    def _bring_back_rows(self, words: NDArray[np.uint64], traces: NDArray[np.int64]) -> None:
+        assert self._past is not None
+        rows = self._past.requests_of(words).sort_by([("version", "descending")])
+        _, newest = np.unique(np.array(rows["request_id"].to_pylist()), return_index=True)
+        rows = rows.take(pa.array(newest))
+        out, hops_ns = read_back(rows, self.dictionary.code)
+        word = np.array([int.from_bytes(bytes.fromhex(t)[:8], "little") for t in
+                         rows["trace_id"].to_pylist()], np.uint64)  # fmt: skip
+        order = np.argsort(words)
+        at_word = order[np.searchsorted(words[order], word)]
+        tenant = self._table.traces[traces, taken.T_TENANT]
+        same = out[:, at.OUT.index("tenant")] == tenant[at_word]
+        out[:, at.O_TRACE] = traces[at_word]
+        live = ~np.asarray(rows["tombstone"].combine_chunks())
+        version = np.asarray(rows["version"].combine_chunks())
+        bring_back(self._table, out[same], hops_ns[same], version[same], live[same])
 
     def _stitch(self, units: NDArray[np.int64], closed_ns: NDArray[np.int64]) -> None:
         traces = self._table.traces
@@ -266,6 +331,11 @@ class Pipeline:
             [c.rule for c in self.classifier.classes],
             ["", *REASONS[1:]],
         )
+
+
+def _of_tenant(batch: SpanBatch) -> NDArray[np.uint64]:
+    """Digests that two tenants never share."""
+    return batch.digest ^ (batch.tenant.astype(np.uint64) << np.uint64(40))
 
 
 _HOP_ROLES = np.array([2, 3, 4, 5, 8], np.int8)

@@ -52,7 +52,9 @@ REQUESTS: Final = pa.schema(
         ("weight", pa.float64()),  # 1 / sampling probability
         ("repaired", _TEXT),  # comma separated: time, joined, inferred, offset
         ("spans", pa.int32()),
+        ("token_sends", pa.int32()),  # spans that became token times
         ("digests", pa.list_(pa.uint64())),  # of every span in this request
+        ("content_hash", pa.uint64()),  # of all that makes a new version
     ]
 )
 

@@ -104,7 +104,7 @@ def build(
     clocks = np.empty((8, 3), np.int64)
     offset, width = shift_clocks(wide, narrow, parent, member, count, anchor, pool, clocks, shift)
     read_times(wide, narrow, member, count, hop, shift, start, end, first, last)
-    gap, sends = read_tokens(wide, narrow, member, count, shift, tokens, first, last)
+    gap, sends, all_sends = read_tokens(wide, narrow, member, count, shift, tokens, first, last)
     served = 0
     for i in range(count):
         k = member[i]
@@ -164,6 +164,7 @@ def build(
     out[at.O_FLAGS] = flags
     out[at.O_WEIGHT] = wide[anchor, at.WEIGHT]
     out[at.O_SPANS] = count
+    out[at.O_SENDS] = all_sends
     out[at.O_ANCHOR] = wide[anchor, at.SPAN]
     out[at.O_TRACE] = wide[anchor, at.TRACE]
     out[at.O_CLOSED] = closed_ns

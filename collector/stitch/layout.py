@@ -168,6 +168,7 @@ OUT: Final = (
     "half_width_ns",
     "weight",  # float64 bit pattern
     "spans",
+    "token_sends",
     "cross_zone",
     "hash",  # of all that makes a new version
     *CODES,
@@ -207,6 +208,7 @@ OUT: Final = (
     O_HALF_WIDTH,
     O_WEIGHT,
     O_SPANS,
+    O_SENDS,
     O_CROSS_ZONE,
     O_HASH,
     O_CODES,

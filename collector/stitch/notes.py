@@ -38,6 +38,7 @@ def note(
     content = np.where(tombstone, 0, out[:, at.O_HASH])
     table.emitted[at_old, 2] = version[old]
     table.emitted[at_old, 3] = content[old]
+    table.emitted[at_old, 5] = np.where(tombstone, 0, out[:, at.O_SENDS])[old]
     table.emitted_out[at_old] = out[old]
     table.emitted_hops[at_old] = hops_ns[old]
     _append(table, out[~old], hops_ns[~old])
@@ -47,6 +48,17 @@ def note(
     rows.digests = digests
     rows.digest_offset = digest_offset
     return rows, taken_back
+
+
+def bring_back(
+    table: Table, out: I64, hops_ns: I64, version: NDArray[np.int32], live: NDArray[np.bool_]
+) -> None:
+    """Note rows that were given long ago, read back from the store."""
+    first = table.emitted_count
+    _append(table, out, hops_ns)
+    noted = table.emitted[first : table.emitted_count]
+    noted[:, 2] = version
+    noted[~live, 3] = 0
 
 
 def _rows_of(table: Table, out: I64, hops_ns: I64) -> Rows:
@@ -83,5 +95,6 @@ def _link(traces: I64, emitted: I64, out: I64, first: int) -> None:
         emitted[first + r, 2] = 1
         emitted[first + r, 3] = out[r, at.O_HASH]
         emitted[first + r, 4] = trace
+        emitted[first + r, 5] = out[r, at.O_SENDS]
         traces[root, t.T_EMITTED] = first + r
         traces[root, t.T_EMITTED_COUNT] += 1

@@ -154,6 +154,8 @@ def requests_table(rows: Rows, texts: Sequence[str], classes: PromptClasses) -> 
         "weight": pa.array(np.ascontiguousarray(out[:, at.O_WEIGHT]).view(np.float64)),
         "repaired": _bit_sets(np.maximum(out[:, at.O_FLAGS], 0), at.FLAGS),
         "spans": pa.array(out[:, at.O_SPANS].astype(np.int32)),
+        "token_sends": pa.array(out[:, at.O_SENDS].astype(np.int32)),
+        "content_hash": pa.array(out[:, at.O_HASH].view(np.uint64)),
         "cross_zone": pa.array(out[:, at.O_CROSS_ZONE] == 1),
         "digests": pa.ListArray.from_arrays(
             pa.array(rows.digest_offset.astype(np.int32)),

@@ -56,7 +56,8 @@ class Table:
         self.wide = np.zeros((16_384, len(at.WIDE)), np.int64)
         self.narrow = np.zeros((16_384, len(at.NARROW)), np.int32)
         self.tokens = np.zeros((4096, 4), np.int64)  # next, parent span, time ns, trace
-        self.emitted = np.zeros((4096, 5), np.int64)  # next, request id, version, hash, trace
+        # next, request id, version, hash, trace, token sends
+        self.emitted = np.zeros((4096, 6), np.int64)
         self.emitted_out = np.zeros((4096, len(at.OUT)), np.int64)
         self.emitted_hops = np.zeros((4096, 44), np.int64)  # first token, then last token
         self.next_due_ns = np.iinfo(np.int64).max
@@ -127,12 +128,16 @@ class Table:
         self.next_due_ns = min(self.next_due_ns, soonest)
         return fate, fresh[:new]
 
+    def is_due(self, now_ns: int) -> bool:
+        """Whether `due(now_ns)` could find anything."""
+        grid_ns = now_ns - now_ns % GRID_NS
+        return grid_ns > self.grid_ns and grid_ns >= self.next_due_ns
+
     def due(self, now_ns: int) -> tuple[I64, I64]:
         """Root traces of the units that are due by `now_ns`, and when each was."""
         grid_ns = now_ns - now_ns % GRID_NS
-        nothing = np.zeros(0, np.int64)
-        if grid_ns <= self.grid_ns or grid_ns < self.next_due_ns:
-            return nothing, nothing
+        if not self.is_due(now_ns):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.grid_ns = grid_ns
         b = self.bounds
         units, due_ns, self.next_due_ns = _find_due(

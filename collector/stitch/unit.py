@@ -153,10 +153,11 @@ def stitch_units(
 ) -> int:
     """Build the rows of `units` (root traces) into `out`, `ttft_ns`, `decode_ns`.
 
-    Only rows that are new or whose content changed are kept. `emitted` rows are (next,
-    request id, version, content hash); `given[r]` is the emitted row that row `r` replaces
-    (NOTHING: none), or, for a tombstone, that it takes back, in which case its `out` row is
-    all zero but for the trace, request id and closing time. Returns the number of rows.
+    Only rows that are new or whose content changed are kept, and no row is replaced by one
+    that knows fewer token times: those are not kept with the spans. `emitted` rows are (next,
+    request id, version, content hash, trace, token sends). `given[r]` is the emitted row that
+    row `r` replaces (NOTHING: none), or, for a tombstone, that it takes back; then its `out`
+    row is all zero but for the trace, request id and closing time. Returns the number of rows.
     """
     uw = np.empty((max(most, 1), wide.shape[1]), np.int64)
     un = np.empty((max(most, 1), narrow.shape[1]), np.int32)
@@ -212,7 +213,8 @@ def stitch_units(
             e = _given_before(emitted, traces[unit, t.T_EMITTED], this)
             if e != NOTHING:
                 seen[e] = True
-                if emitted[e, 3] == out[rows, at.O_HASH]:
+                lost_sends = out[rows, at.O_SENDS] < emitted[e, 5] and emitted[e, 3] != 0
+                if emitted[e, 3] == out[rows, at.O_HASH] or lost_sends:
                     continue
             given[rows] = e
             d = digest_offset[rows]

@@ -34,15 +34,15 @@ def read_tokens(
     tokens: W,
     first: W,
     last: W,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Fold token times into the first and last token of the servers that sent them.
 
     `tokens` are rows (trace, parent span, time ns) sorted by all three. Returns (largest gap
-    in ns, or -1 without two tokens; tokens seen).
+    in ns, or -1 without two tokens; most tokens one server sent; tokens of all servers).
     """
-    gap, seen = -1, 0
+    gap, seen, total = -1, 0, 0
     if len(tokens) == 0:
-        return gap, seen
+        return gap, seen, total
     for i in range(count):
         k = member[i]
         if narrow[k, ROLE] != SERVER:
@@ -61,7 +61,8 @@ def read_tokens(
         if n > 0 and last[k] == 0:
             last[k] = before
         seen = max(seen, n)
-    return gap, seen
+        total += n
+    return gap, seen, total
 
 
 @inlined

@@ -1,0 +1,126 @@
+"""Traces that have left memory, and how they come back when more of their spans arrive."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tailburn.collector.otlp.decoder import Decoder
+from tailburn.collector.otlp.dictionary import Dictionary
+from tailburn.collector.spans import SpanBatch
+
+U64 = NDArray[np.uint64]
+
+HOUR_NS = 3_600_000_000_000
+REMEMBERED_HOURS = 24
+"""How long a repeated span is recognised after its trace closed."""
+
+
+class Past(Protocol):
+    """The part of the store that is asked for what was given before."""
+
+    def spans_of(self, trace_words: U64) -> pa.Table: ...
+    def requests_of(self, trace_words: U64) -> pa.Table: ...
+
+
+class ClosedTraces:
+    """First words of the ids of traces that left memory, by receive hour."""
+
+    def __init__(self) -> None:
+        self._hours: dict[int, list[U64]] = {}
+
+    def add(self, words: U64, now_ns: int) -> None:
+        """Note traces let go of at `now_ns`, and forget those of a day ago."""
+        hour = now_ns // HOUR_NS
+        chunks = self._hours.setdefault(hour, [])
+        chunks.append(np.sort(words))
+        if len(chunks) > 16:
+            self._hours[hour] = [np.sort(np.concatenate(chunks))]
+        for old in [h for h in self._hours if h <= hour - REMEMBERED_HOURS]:
+            del self._hours[old]
+
+    def contains(self, words: U64) -> NDArray[np.bool_]:
+        """Which of `words` are among them."""
+        found = np.zeros(len(words), np.bool_)
+        for chunks in self._hours.values():
+            for chunk in chunks:
+                at = np.minimum(np.searchsorted(chunk, words), len(chunk) - 1)
+                found |= chunk[at] == words
+        return found
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a snapshot needs."""
+        hours = sorted(self._hours)
+        words = [np.concatenate(self._hours[h]) for h in hours]
+        counts = np.array([len(w) for w in words], np.int64)
+        return {
+            "closed_hours": np.array(hours, np.int64),
+            "closed_counts": counts,
+            "closed_words": np.concatenate(words) if words else np.zeros(0, np.uint64),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        ends = np.cumsum(state["closed_counts"])
+        pieces = np.split(state["closed_words"], ends[:-1]) if len(ends) else []
+        hours = state["closed_hours"].tolist()
+        self._hours = {h: [np.sort(w)] for h, w in zip(hours, pieces, strict=True)}
+
+
+def spans_again(rows: pa.Table, decoder: Decoder, dictionary: Dictionary) -> SpanBatch:
+    """Rows of SPANS as the batch they once were: times, digests and tenants as stored."""
+    rows = rows.sort_by([("resource", "ascending"), ("scope", "ascending")])
+    listed = rows.to_pylist()
+    body = ExportTraceServiceRequest()
+    place: tuple[str, str] | None = None
+    for row in listed:
+        if place != (row["resource"], row["scope"]):
+            place = row["resource"], row["scope"]
+            resource_spans = body.resource_spans.add()
+            for key, value in json.loads(row["resource"] or "{}").items():
+                _set(resource_spans.resource.attributes.add(), key, value)
+            scope_spans = resource_spans.scope_spans.add()
+            scope_spans.scope.name = row["scope"] or ""
+        _fill(scope_spans.spans.add(), row)
+    decoder.add(bytearray(body.SerializeToString()), received_ns=0, tenant="")
+    batch = decoder.take()
+    batch.received_ns = np.array([row["received_ns"] for row in listed], np.int64)
+    batch.digest = np.array([row["digest"] for row in listed], np.uint64)
+    batch.weight = np.array([row["weight"] for row in listed], np.float64)
+    batch.tenant = np.array([dictionary.code(row["tenant"] or "") for row in listed], np.int32)
+    return batch
+
+
+def _fill(span: Span, row: Mapping[str, Any]) -> None:
+    span.trace_id = row["trace_id"]
+    span.span_id = row["span_id"]
+    if any(row["parent_span_id"]):
+        span.parent_span_id = row["parent_span_id"]
+    span.name = row["name"] or ""
+    span.kind = row["kind"]
+    span.status.code = row["status"]
+    span.flags = row["flags"]
+    span.start_time_unix_nano = row["start_ns"]
+    span.end_time_unix_nano = row["end_ns"]
+    for key, value in (*row["attributes_num"], *row["attributes_str"]):
+        _set(span.attributes.add(), key, value)
+    for event in row["events"]:
+        span.events.add(name=event["name"] or "", time_unix_nano=event["time_ns"])
+
+
+def _set(attribute: KeyValue, key: str, value: object) -> None:
+    attribute.key = key
+    if isinstance(value, bool):
+        attribute.value.bool_value = value
+    elif isinstance(value, int):
+        attribute.value.int_value = value
+    elif isinstance(value, float):
+        attribute.value.double_value = value
+    else:
+        attribute.value.string_value = str(value)
