@@ -142,7 +142,7 @@ def _open(
 
 
 def restored(
-    settings: Settings, rules: Rules, found: Snapshot | None, past: Past
+    settings: Settings, rules: Rules, found: Snapshot | None, past: Past | None = None
 ) -> tuple[Pipeline, Decoder]:
     """A pipeline and its decoder as a snapshot left them, or new ones."""
     dictionary = Dictionary.load(found.meta["dictionary"]) if found else Dictionary()
