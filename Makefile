@@ -14,6 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q
 .DELETE_ON_ERROR:
 
 run: $(STAMPS)/installed
+	@rm -rf var/demo
 	@exec $(BIN)/tailburn demo --store var/demo
 
 test: lint $(STAMPS)/programs/done

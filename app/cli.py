@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tailburn.app.hops_commands import hops_app
 from tailburn.app.options import (
     AsJson,
     Config,
@@ -24,7 +25,6 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-hops_app = typer.Typer()
 cli.add_typer(token_app, name="token")
 cli.add_typer(hops_app, name="hops")
 
@@ -79,7 +79,7 @@ def replay(
 @cli.command()
 def demo(store: StoreFolder = None, config: Config = None) -> None:
     """Serve, send in a shipped capture of real telemetry, show what it says, go on serving."""
-    from tailburn.app.demo import serve_demo
+    from tailburn.app.demo.running import serve_demo
     from tailburn.app.settings_sources import load_settings
 
     serve_demo(load_settings({"store": store}, config))

@@ -65,6 +65,14 @@ class Collecting:
         """Why nothing is taken, or nothing gets into the store; None when all is well."""
         return self.intake.trouble or self.keeper.trouble
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a span is open, or a row on its way into the store."""
+        behind = self.writer.next_position - 1 > self.keeper.position
+        with self.keeper.lock:
+            is_open = any(line.fates["open"] for line in self.pipeline.balance.lines())
+            return behind or is_open or self.pipeline.pending_rows() > 0
+
     def balance_rows(self) -> list[dict[str, Any]]:
         """Received and each fate, per resource."""
         with self.keeper.lock:

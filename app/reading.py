@@ -98,9 +98,7 @@ class Reader:
     def balance(self) -> None:
         rows = stored_balance(self._settings().store)
         if rows is None:
-            stderr().print(
-                "no data: no snapshot yet, the first comes half a minute after the start"
-            )
+            stderr().print("no data: the first snapshot comes half a minute after the start")
         elif self.json:
             json_lines(rows)
         else:

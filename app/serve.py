@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -42,7 +43,7 @@ UPKEEP_S = 60.0
 """How often tokens' use is written down and past hours are looked for."""
 
 Addresses = dict[str, str]
-WhenReady = Callable[[Addresses], Coroutine[None, None, None]]
+WhenReady = Callable[["Service"], Coroutine[None, None, None]]
 
 
 def serve_until_told(settings: Settings, when_ready: WhenReady | None = None) -> None:
@@ -55,6 +56,8 @@ def serve_until_told(settings: Settings, when_ready: WhenReady | None = None) ->
         level=settings.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    for talkative in ("alembic", "uvicorn", "httpx"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, when_ready))
 
@@ -67,7 +70,7 @@ async def _serve(settings: Settings, when_ready: WhenReady | None) -> None:
     async with AsyncExitStack() as stack:
         service = await Service.open(settings, stack)
         await service.start(stack)
-        beside = asyncio.create_task(when_ready(service.addresses)) if when_ready else None
+        beside = asyncio.create_task(when_ready(service)) if when_ready else None
         await told_to_stop.wait()
         log.info("stopping: what was taken is made durable and published")
         if beside is not None:
@@ -130,6 +133,12 @@ class Service:
         stack.push_async_callback(asyncio.to_thread, tracing.close)
         return cls(settings, state, tls, sockets, tracing)
 
+    @property
+    def collecting(self) -> Collecting:
+        """The open store; there is one from the moment `start` returns."""
+        assert self._collecting is not None, "the service has not started"
+        return self._collecting
+
     async def start(self, stack: AsyncExitStack) -> None:
         """Web port first, so that probes are answered; then the store; then the doors."""
         web = HttpServer(web_app(self._behind()), self._sockets["web_port"], self._tls)
@@ -148,6 +157,9 @@ class Service:
         await self._open_doors(stack, collecting, scheme)
         upkeep = asyncio.create_task(self._upkeep(collecting))
         stack.push_async_callback(_cancelled, upkeep)
+        # What lives from here on lives as long as the service: no collection need look at it.
+        gc.collect()
+        gc.freeze()
         self._not_ready = None
         log.info("ready: %s", ", ".join(f"{k} {v}" for k, v in self.addresses.items()))
 

@@ -9,8 +9,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tailburn.app.errors import UserError
 from tailburn.app.replay.recording import Recording
-from tailburn.app.replay.sending import send
-from tailburn.app.replay.taking import take
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import stderr
 from tailburn.app.terminal.text import harmless
@@ -18,6 +16,8 @@ from tailburn.app.terminal.text import harmless
 
 def replay_into(paths: Sequence[Path], settings: Settings, speed: float | None) -> None:
     """Take recordings into a store. Exits with 1 where a body was refused."""
+    from tailburn.app.replay.taking import take  # loads compiled code, which sending does not need
+
     _check_speed(speed)
     with _progress("taking in") as on_body:
         taken = take(paths, settings, speed, on_body)
@@ -27,6 +27,8 @@ def replay_into(paths: Sequence[Path], settings: Settings, speed: float | None) 
 
 def replay_to(paths: Sequence[Path], url: str, speed: float | None, token: str | None) -> None:
     """Send recordings to a service. Exits with 1 where a body was refused."""
+    from tailburn.app.replay.sending import send
+
     _check_speed(speed)
     with _progress("sending") as on_body:
         sent = send(paths, url, speed, token, on_body=on_body)

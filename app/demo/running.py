@@ -1,0 +1,92 @@
+"""`tailburn demo`: a service, and the shipped capture sent in through its own door."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from importlib.resources import as_file, files
+from typing import Final
+
+from rich.console import Console
+
+from tailburn.app.answers.hops import CLOCKS, excess_rows, hop_rows, verdict
+from tailburn.app.answers.question import Question
+from tailburn.app.answers.tails import measured, tail_rows
+from tailburn.app.errors import UserError
+from tailburn.app.replay.sending import Sent, send
+from tailburn.app.serve import Service, serve_until_told
+from tailburn.app.settings import Settings
+from tailburn.app.terminal.output import stdout
+from tailburn.app.terminal.tables import excess_table, hops_table, tails_table
+from tailburn.engine.store.api import Store
+
+log = logging.getLogger("tailburn")
+
+CAPTURE: Final = "vllm-0.32.0.tar.gz"
+SLOWEST: Final = 0.05
+_PATIENCE_S: Final = 60.0
+_STEP_S: Final = 0.25
+
+
+def serve_demo(settings: Settings) -> None:
+    """Serve; once ready send the capture in, show what it says, and go on serving.
+
+    Raises UserError for a store that has requests already: the capture's own would mix with
+    them, and a second run's with the first's, since their trace ids are the same.
+    """
+    if (settings.store / "requests").exists():
+        raise UserError(f"{settings.store}: the demo wants an empty store; give it another folder")
+    # The capture comes all at once: nothing is late, so nothing needs to be waited for.
+    settings = replace(settings, idle_close_s=1.0, rootless_close_s=1.0)
+    serve_until_told(settings, _show)
+
+
+async def _show(service: Service) -> None:
+    console = stdout()
+    address = service.addresses["OTLP/HTTP"]
+    console.print(f"\nSending a recorded run of vLLM 0.32.0 to {address}")
+    try:
+        sent = await asyncio.to_thread(_send, address)
+    except UserError as error:
+        log.error("the demo did not get through: %s", error)
+        return
+    await _until_closed(service)
+    store = service.collecting.store
+    count = len(await asyncio.to_thread(store.requests, columns=["request_id"]))
+    console.print(f"{sent.bodies} bodies became {count} requests.\n")
+    await asyncio.to_thread(_print_answers, store, console)
+    console.print(_what_next(service))
+
+
+def _send(address: str) -> Sent:
+    with as_file(files("tailburn.app.demo") / CAPTURE) as path:
+        return send([path], address)
+
+
+async def _until_closed(service: Service) -> None:
+    """Wait until every span is accounted for and its rows are in the store."""
+    async with asyncio.timeout(_PATIENCE_S):
+        while service.collecting.is_busy:
+            await asyncio.sleep(_STEP_S)
+
+
+def _print_answers(store: Store, console: Console) -> None:
+    console.print("$ tailburn tails")
+    console.print(tails_table(measured(tail_rows(store, Question())), ()))
+    console.print("$ tailburn hops")
+    rows = hop_rows(store, Question())
+    console.print(hops_table([row for row in rows if row["clock"] == CLOCKS[0]]))
+    console.print(f"$ tailburn hops --slowest {SLOWEST:.0%}")
+    slow = [r for r in excess_rows(store, Question(), SLOWEST) if r["clock"] == CLOCKS[0]]
+    console.print(excess_table(slow))
+    console.print(verdict(slow[-1]), style="bold")
+
+
+def _what_next(service: Service) -> str:
+    folder, addresses = service.settings.store, service.addresses
+    return f"""
+Still serving; Ctrl-C ends it. In another terminal:
+  .venv/bin/tailburn requests --store {folder}
+  .venv/bin/tailburn trace TRACE_ID --store {folder}
+  curl {addresses["web"]}/metrics
+Your own services: OTEL_EXPORTER_OTLP_ENDPOINT={addresses["OTLP/HTTP"]}
+"""
