@@ -1,7 +1,8 @@
 """Decompression that never holds more than it may, whatever the stream claims.
 
 Output is made in steps and counted before the next one, so a bomb costs one step over the
-limit. zstd's window is bounded when the frame header is read, before it is allocated.
+limit. zstd's window is bounded when the frame header is read, before it is allocated, and
+counted as it fills.
 """
 
 import asyncio
@@ -48,6 +49,9 @@ def _zstd() -> _Decompressor:
 STARTERS: Final[dict[bytes, Callable[[], _Decompressor]]] = {b"gzip": _gzip, b"zstd": _zstd}
 """Content-Encoding to a fresh decompressor."""
 
+WINDOW_BYTES: Final = {b"gzip": 32 << 10, b"zstd": 1 << MAX_ZSTD_WINDOW_LOG}
+"""What a decompressor keeps of its output, at most: memory of its own, beside the body."""
+
 # isal's stub takes its exception class for an instance.
 _ERRORS: Final[tuple[type[Exception], ...]] = (
     igzip_lib.IsalError,  # type: ignore[assignment]
@@ -58,7 +62,14 @@ _ERRORS: Final[tuple[type[Exception], ...]] = (
 class Inflater:
     """One compressed stream of any number of members or frames, fed as it arrives."""
 
-    __slots__ = ("_current", "_members", "_name", "_start")
+    __slots__ = (
+        "_charged_window_bytes",
+        "_current",
+        "_members",
+        "_name",
+        "_start",
+        "_window_bytes",
+    )
 
     def __init__(self, encoding: bytes) -> None:
         """`encoding` is a key of `STARTERS`."""
@@ -66,6 +77,8 @@ class Inflater:
         self._start = STARTERS[encoding]
         self._current = self._start()
         self._members = 1
+        self._window_bytes = WINDOW_BYTES[encoding]
+        self._charged_window_bytes = 0
 
     async def feed(self, data: bytes, body: Body) -> None:
         """Append to `body` what `data` unpacks to, letting others run between the steps.
@@ -77,8 +90,8 @@ class Inflater:
         while True:
             if self._current.eof:
                 self._begin_member()
-            piece = self._decompress(data)
-            body.append(piece)
+            # The piece must be gone before others run: all their pieces would add up.
+            n_bytes = self._step(data, body)
             if self._current.eof:
                 data = self._current.unused_data
                 if not data:
@@ -87,7 +100,7 @@ class Inflater:
                 return
             else:
                 data = b""
-            if len(piece) >= STEP_BYTES:
+            if n_bytes >= STEP_BYTES:
                 await asyncio.sleep(0)
 
     def finish(self) -> None:
@@ -95,11 +108,18 @@ class Inflater:
         if not self._current.eof:
             raise BadBody(f"the {self._name} stream is cut short")
 
-    def _decompress(self, data: bytes) -> bytes:
+    def _step(self, data: bytes, body: Body) -> int:
+        """The number of bytes that were unpacked and appended."""
         try:
-            return self._current.decompress(data, STEP_BYTES)
+            piece = self._current.decompress(data, STEP_BYTES)
         except _ERRORS as error:
             raise BadBody(f"the {self._name} stream is broken: {error}") from error
+        body.append(piece)
+        window_bytes = min(len(piece), self._window_bytes - self._charged_window_bytes)
+        if window_bytes > 0:
+            body.charge(window_bytes)
+            self._charged_window_bytes += window_bytes
+        return len(piece)
 
     def _begin_member(self) -> None:
         self._members += 1

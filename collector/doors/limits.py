@@ -54,9 +54,13 @@ class Body:
         n_bytes = len(piece)
         if len(self.data) + n_bytes > self._limit_bytes:
             raise TooLarge(f"the body is over {self._limit_bytes} bytes after decompression")
+        self.charge(n_bytes)
+        self.data += piece
+
+    def charge(self, n_bytes: int) -> None:
+        """Count memory that is needed beside `data`. Raises Busy where there is none."""
         self._budget.take(n_bytes)
         self._charged_bytes += n_bytes
-        self.data += piece
 
     def release(self) -> None:
         self._budget.give(self._charged_bytes)

@@ -82,7 +82,7 @@ def _zstd_with_checksum(data: bytes) -> bytes:
 
 @both
 def test_a_bomb_costs_the_limit_and_one_step(encoding: str) -> None:
-    bomb = deflate(encoding, bytes(200 * MIB))
+    bomb = deflate(encoding, bytes(64 * MIB))
     limit = 8 * MIB
 
     tracemalloc.start()
@@ -168,6 +168,20 @@ def test_a_body_is_charged_to_the_budget_until_it_is_released() -> None:
     second.release()
     second.release()
     assert budget.used_bytes == 0
+
+
+@pytest.mark.parametrize(("encoding", "window_bytes"), [("gzip", 32 << 10), ("zstd", 8 * MIB)])
+def test_the_window_is_charged_beside_the_body_as_it_fills(
+    encoding: str, window_bytes: int
+) -> None:
+    def charged_bytes(data_bytes: int) -> int:
+        budget = Budget(64 * MIB)
+        packed = deflate(encoding, bytes(data_bytes))
+        asyncio.run(Inflater(encoding.encode()).feed(packed, Body(64 * MIB, budget)))
+        return budget.used_bytes
+
+    assert charged_bytes(1000) == 2000
+    assert charged_bytes(20 * MIB) == 20 * MIB + window_bytes
 
 
 def test_a_large_stream_lets_others_run_between_its_steps() -> None:
