@@ -47,8 +47,8 @@ from tailburn.collector.otlp.values import (
     any_value,
     class_of_key,
     int_at,
-    key_value,
     render,
+    usual_key_value,
     zero,
 )
 from tailburn.collector.otlp.wire import BAD, BYTES, extent, is_utf8, tag, whole_characters
@@ -272,7 +272,7 @@ def attribute(
 
     Of an event only what is wanted is kept. Returns OK, FULL, BAD or REWRITE.
     """
-    name, name_end, kind, start, stop = key_value(p, end)
+    name, name_end, kind, start, stop = usual_key_value(p, end)
     if stop < 0:
         return stop
     code, class_, name_hash = key_code(c, dictionary, names, words, name, name_end)
