@@ -1,5 +1,7 @@
 """Why a span is what it is: the rule that matched, what it was asked, what was read off it."""
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -60,18 +62,17 @@ class Unrecognised:
 
     def draft(self) -> str:
         """A rule to start from, as YAML."""
-        scope = f", scope: {_quoted(self.scope)}" if self.scope else ""
+        word = re.sub(r"[^\w.-]+", "-", self.name)[:40].strip("-") or "span"
+        given = {"name": self.name, "scope": self.scope}
+        if not self.name:
+            given["service"] = self.service
+        when = "".join(f", {key}: {json.dumps(text)}" for key, text in given.items() if text)
         return (
-            f"  - rule: mine/{self.name.split()[0] if self.name.split() else 'span'}\n"
-            f"    when: {{name: {_quoted(self.name)}, kind: {self.kind}{scope}}}\n"
+            f"  - rule: mine/{word}\n"
+            f"    when: {{kind: {self.kind}{when}}}\n"
             f"    role: {_likely_role(self.kind)}\n"
             f"    hop: by_position\n"
         )
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _likely_role(kind: str) -> str:
