@@ -19,7 +19,7 @@ from tailburn.collector.accept import Encoding, Signal
 from tailburn.collector.errors import BadBody
 from tailburn.collector.hops.explain import ExplainedSpan, Explainer, Unrecognised, unrecognised
 from tailburn.collector.hops.rules import Rules
-from tailburn.collector.otlp.json_traces import to_protobuf
+from tailburn.collector.otlp.json import to_protobuf
 from tailburn.engine.store.api import Store
 
 TRACE_ID: Final = re.compile(r"[0-9a-fA-F]{32}")
@@ -82,12 +82,12 @@ def _span(row: dict[str, Any]) -> Span:
         trace_id=row["trace_id"],
         span_id=row["span_id"],
         name=row["name"] or "",
-        kind=row["kind"],
+        kind=row["kind"] or 0,
         start_time_unix_nano=row["start_ns"],
         end_time_unix_nano=row["end_ns"],
-        flags=row["flags"],
+        flags=row["flags"] or 0,
     )
-    span.status.code = row["status"]
+    span.status.code = row["status"] or 0
     for key, value in (*(row["attributes_num"] or ()), *(row["attributes_str"] or ())):
         span.attributes.append(_attribute(key, value))
     for event in row["events"] or ():

@@ -71,3 +71,8 @@ def store(tmp_path: Path) -> Path:
     written.publish("rollups", fold(requests), LogRange(1, 1))
     written.publish("spans", make_spans(), LogRange(1, 1))
     return folder
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

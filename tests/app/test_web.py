@@ -1,0 +1,138 @@
+"""The web port: probes, metrics and the API, behind the gate."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tailburn.app.exposition import RequestSeries
+from tailburn.app.web import Behind, web_app
+from tailburn.collector.doors.access import Headers, Refusal, Scope
+from tailburn.engine.store.parquet import ParquetStore
+from tests.app.rows import RECEIVED_NS, TRACE, make_rows
+
+ADMIN, ALPHA = b"Bearer admin", b"Bearer alpha"
+
+
+class TwoTokens:
+    """An admin's token, and one that reads tenant alpha's data."""
+
+    def admit(
+        self, peer: str | None, headers: Headers, scope: Scope, *, shows_host: bool = True
+    ) -> str | Refusal:
+        token = dict(headers).get(b"authorization")
+        if token == ADMIN:
+            return "default"
+        if token == ALPHA:
+            return "alpha" if scope is Scope.READ else Refusal(True, "scope read only")
+        return Refusal(False, "a token is needed")
+
+
+class Web:
+    def __init__(self, store: Path) -> None:
+        self.trouble: str | None = None
+        self.not_ready: str | None = None
+        self.series = RequestSeries()
+        app = web_app(
+            Behind(
+                store=ParquetStore(store),
+                gate=TwoTokens(),
+                series=self.series,
+                health=CollectorRegistry(),
+                balance=lambda: [{"resource": "{}", "received": 3, "stored": 3}],
+                not_ready=lambda: self.not_ready,
+                trouble=lambda: self.trouble,
+                now_ns=lambda: RECEIVED_NS + 60 * 10**9,
+            )
+        )
+        self.transport = httpx.ASGITransport(app)
+
+    async def get(self, path: str, token: bytes | None = ADMIN) -> httpx.Response:
+        headers: Sequence[tuple[bytes, bytes]] = [(b"authorization", token)] if token else []
+        async with httpx.AsyncClient(transport=self.transport, base_url="http://w") as client:
+            return await client.get(path, headers=list(headers))
+
+
+@pytest.fixture
+def web(store: Path) -> Web:
+    return Web(store)
+
+
+def rows(answer: httpx.Response) -> list[dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()
+    return found
+
+
+@pytest.mark.anyio
+async def test_probes_need_no_token_and_say_what_is_missing(web: Web) -> None:
+    assert (await web.get("/readyz", None)).text == "ready\n"
+    web.not_ready = "starting"
+    answer = await web.get("/readyz", None)
+    assert (answer.status_code, answer.text) == (503, "starting\n")
+    assert (await web.get("/healthz", None)).status_code == 200
+    web.trouble = "the disk of the log is full"
+    assert (await web.get("/healthz", None)).text == "the disk of the log is full\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "path",
+    ["/metrics", "/api/tails", "/api/requests", "/api/hops", f"/api/traces/{TRACE}",
+     "/api/balance", "/api/openapi.json", "/nothing"],
+)  # fmt: skip
+async def test_nothing_else_is_shown_without_a_token(web: Web, path: str) -> None:
+    assert (await web.get(path, None)).status_code == 401
+
+
+@pytest.mark.anyio
+async def test_answers_are_those_of_the_command_line(web: Web) -> None:
+    tails = rows(await web.get("/api/tails?by=model"))
+    counts = {r["model"]: r["count"] for r in tails if r["clock"] == "ttft_client_s"}
+    assert counts == {"llama": 12, "qwen": 8}
+    requests = rows(await web.get("/api/requests?limit=3&where=node%3Db&model=qwen"))
+    assert [r["request_id"][-2:] for r in requests] == ["11", "12", "13"]
+    hops = rows(await web.get("/api/hops?slowest=0.05"))
+    assert {r["owner"] for r in hops if r["hop"] == "total"} == {"gateway", None}
+    trace = (await web.get(f"/api/traces/{TRACE}")).json()
+    assert [s["hop"] for s in trace["spans"]] == ["client", None]
+    assert rows(await web.get("/api/balance"))[0]["received"] == 3
+
+
+@pytest.mark.anyio
+async def test_a_window_is_relative_to_the_service_s_clock(web: Web) -> None:
+    assert len(rows(await web.get("/api/requests?since=1m"))) == 20
+    assert not rows(await web.get("/api/requests?since=59s"))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("path", "detail"),
+    [
+        ("/api/tails?by=colour", "can't group by 'colour'"),
+        ("/api/requests?where=colour%3Dred", "requests has no column 'colour'"),
+        ("/api/requests?since=soon", "want a duration"),
+        ("/api/traces/xyz", "want a trace id"),
+    ],
+)
+async def test_a_bad_question_is_answered_with_400_and_why(
+    web: Web, path: str, detail: str
+) -> None:
+    answer = await web.get(path)
+    assert answer.status_code == 400
+    assert detail in answer.json()["detail"]
+
+
+@pytest.mark.anyio
+async def test_a_tenant_sees_its_own_data_only(web: Web) -> None:
+    web.series.observe(make_rows(queue_s=[0.1, 0.2], tenant=["alpha", "beta"]))
+    assert not rows(await web.get("/api/requests", ALPHA))
+    assert not rows(await web.get("/api/tails?where=tenant%3Dbeta", ALPHA))
+    assert (await web.get(f"/api/traces/{TRACE}", ALPHA)).status_code == 400
+    assert (await web.get("/api/balance", ALPHA)).status_code == 403
+    mine, all_ = (await web.get("/metrics", ALPHA)).text, (await web.get("/metrics")).text
+    assert 'tenant="alpha"' in mine and "beta" not in mine
+    assert 'tenant="beta"' in all_
