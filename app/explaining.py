@@ -24,6 +24,7 @@ from tailburn.engine.store.api import Store
 
 TRACE_ID: Final = re.compile(r"[0-9a-fA-F]{32}")
 MOST_ONE_BY_ONE: Final = 40
+_NAMES_SHOWN: Final = 3
 _ALWAYS_KNOWN: Final = ("service",)
 
 
@@ -78,16 +79,18 @@ def _request_of(rows: pa.Table) -> ExportTraceServiceRequest:
 
 
 def _span(row: dict[str, Any]) -> Span:
+    kind: Any = row["kind"] or 0
+    status: Any = row["status"] or 0
     span = Span(
         trace_id=row["trace_id"],
         span_id=row["span_id"],
         name=row["name"] or "",
-        kind=row["kind"] or 0,
+        kind=kind,
         start_time_unix_nano=row["start_ns"],
         end_time_unix_nano=row["end_ns"],
         flags=row["flags"] or 0,
     )
-    span.status.code = row["status"] or 0
+    span.status.code = status
     for key, value in (*(row["attributes_num"] or ()), *(row["attributes_str"] or ())):
         span.attributes.append(_attribute(key, value))
     for event in row["events"] or ():
@@ -120,7 +123,7 @@ def told(spans: list[ExplainedSpan], one_by_one: bool) -> Iterator[str]:
     recognised = [span for span in spans if span.rule]
     if one_by_one or len(recognised) <= MOST_ONE_BY_ONE:
         for span in recognised:
-            yield from _span_lines(span, "")
+            yield from _span_lines(span, f"{span.span_id} {span.name}")
     else:
         yield from _grouped(recognised)
     unknown = unrecognised(spans)
@@ -136,16 +139,21 @@ def told(spans: list[ExplainedSpan], one_by_one: bool) -> Iterator[str]:
 def _grouped(spans: list[ExplainedSpan]) -> Iterator[str]:
     kinds: dict[tuple[str, ...], list[ExplainedSpan]] = {}
     for span in spans:
-        kinds.setdefault((span.rule, span.service, span.scope, span.kind), []).append(span)
+        kinds.setdefault((span.rule, span.service, span.kind), []).append(span)
     for group in sorted(kinds.values(), key=len, reverse=True):
         fullest = max(group, key=lambda span: len(span.fields))
-        yield from _span_lines(fullest, f"{len(group):,} x ")
+        yield from _span_lines(fullest, f"{len(group):,} x {_names(group)}")
 
 
-def _span_lines(span: ExplainedSpan, count: str) -> Iterator[str]:
+def _names(group: list[ExplainedSpan]) -> str:
+    names = list(dict.fromkeys(span.name for span in group))
+    more = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more names" if more > 0 else "")
+
+
+def _span_lines(span: ExplainedSpan, head: str) -> Iterator[str]:
+    yield harmless(f"{head}  [{span.kind}, scope {span.scope or '-'}, {span.service or '-'}]")
     place = span.hop or "no hop of its own"
-    head = f"{count}{span.name}  [{span.kind}, scope {span.scope or '-'}, {span.service or '-'}]"
-    yield harmless(f"{head}  {'' if count else span.span_id}".rstrip())
     yield harmless(f"    is {span.role}, {place}: rule {span.rule} ({span.place})")
     for reason in span.because:
         yield harmless(f"    because {reason}")
