@@ -22,7 +22,7 @@ from tailburn.collector.keeper import Keeper
 from tailburn.collector.log import LogWriter, StoreInUse, StoreLock, lock_store
 from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
-from tailburn.collector.otlp.json_traces import to_protobuf
+from tailburn.collector.otlp.json import to_protobuf
 from tailburn.collector.otlp.metrics import decode_points
 from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.past import Past
