@@ -91,6 +91,9 @@ def tails(
         str,
         typer.Option("--by", metavar="COLUMNS", help="Group by these, such as model,replica."),
     ] = "",
+    exact: Annotated[
+        bool, typer.Option("--exact", help="From the requests themselves: slower, no error.")
+    ] = False,
     store: StoreFolder = None,
     config: Config = None,
     since: Since = None,
@@ -102,7 +105,7 @@ def tails(
     """Quantiles of every clock, with their error."""
     from tailburn.app.reading import Reader
 
-    Reader(store, config, since, until, model, where, json).tails(by)
+    Reader(store, config, since, until, model, where, json).tails(by, exact)
 
 
 @cli.command()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tailburn.app.answers.balance import balance_rows
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
-from tailburn.app.parts import bounds_of, keeping_of, rules_of
+from tailburn.app.parts import bounds_of, keeping_of
 from tailburn.app.settings import Settings
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.rules import Rules
@@ -101,12 +101,13 @@ class Collecting:
         return next(codes, 0)
 
 
-def collect(settings: Settings, now_ns: Callable[[], int], series: RequestSeries) -> Collecting:
+def collect(
+    settings: Settings, rules: Rules, now_ns: Callable[[], int], series: RequestSeries
+) -> Collecting:
     """Lock the store, go on where the last run ended, and begin to take bodies.
 
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
-    rules = rules_of(settings)
     try:
         lock = lock_store(settings.store, time.time_ns())
     except StoreInUse as error:

@@ -46,7 +46,7 @@ class Reader:
     where: Sequence[str] | None
     json: bool
 
-    def tails(self, by: str, exact: bool = False) -> None:
+    def tails(self, by: str, exact: bool) -> None:
         names = [name.strip() for name in by.split(",") if name.strip()]
         with self._asked() as (store, asked):
             rows = tail_rows(store, asked, names, exact)

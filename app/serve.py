@@ -33,6 +33,7 @@ from tailburn.collector.doors.http import otlp_front
 from tailburn.collector.doors.limits import Budget, Limits
 from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
+from tailburn.collector.hops.rules import Rules
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
 from tailburn.engine.store.state.tokens import Tokens
@@ -83,6 +84,7 @@ class Service:
     def __init__(
         self,
         settings: Settings,
+        rules: Rules,
         state: State,
         tls: Tls | None,
         sockets: dict[str, socket.socket],
@@ -90,6 +92,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
+        self._rules = rules
         self._tls = tls
         self._sockets = sockets
         self._tracing = tracing
@@ -104,7 +107,7 @@ class Service:
     @classmethod
     async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
         """Check all that can be checked before anything is touched. Raises UserError."""
-        tls = _tls(settings)
+        tls, rules = _tls(settings), rules_of(settings)
         sockets = {
             name: bound_socket(settings.host, getattr(settings, name), name)
             for name in ("http_port", "web_port")
@@ -131,7 +134,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, state, tls, sockets, tracing)
+        return cls(settings, rules, state, tls, sockets, tracing)
 
     @property
     def collecting(self) -> Collecting:
@@ -146,11 +149,10 @@ class Service:
         self.addresses["web"] = f"{scheme}://{self._at(await web.start())}"
         stack.push_async_callback(web.stop)
         self._not_ready = "loading compiled code (the first start ever compiles it: a minute)"
-        rules = rules_of(self.settings)
-        await asyncio.to_thread(warm_up, self.settings, rules)
+        await asyncio.to_thread(warm_up, self.settings, self._rules)
         self._not_ready = "going on where the last run ended"
         collecting = await asyncio.to_thread(
-            collect, self.settings, self._clock.now_ns, self._series
+            collect, self.settings, self._rules, self._clock.now_ns, self._series
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)

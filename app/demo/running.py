@@ -74,7 +74,8 @@ def _is_settled(collecting: Collecting) -> bool:
     if collecting.is_busy:
         return False
     stored = sum(row["stored"] for row in collecting.balance_rows())
-    return collecting.store.usage()["spans"].rows >= stored
+    written: int = collecting.store.usage()["spans"].rows
+    return written >= stored
 
 
 def _print_answers(store: Store, console: Console) -> None:

@@ -10,6 +10,7 @@ from tailburn.app.access import DEFAULT_TENANT
 from tailburn.app.collecting import collect
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.parts import rules_of
 from tailburn.app.replay.pace import Pace
 from tailburn.app.replay.paths import recordings
 from tailburn.app.replay.recording import Recording
@@ -53,7 +54,7 @@ def take(
     """
     everything = list(recordings(paths))
     now_ns, taken = _RecordedTime(), Taken()
-    collecting = collect(settings, now_ns, RequestSeries())
+    collecting = collect(settings, rules_of(settings), now_ns, RequestSeries())
 
     async def take_all() -> None:
         pace = Pace(speed)

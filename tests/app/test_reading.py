@@ -38,6 +38,12 @@ def test_tails_group_by_any_column_and_keep_filters(run: Run, store: Path) -> No
     assert by(lines(run(*asked).out), clock="ttft_client_s")["count"] == 7
 
 
+def test_tails_can_be_exact(run: Run, store: Path) -> None:
+    rows = lines(run("tails", "--exact", "--store", store, "--json").out)
+    row = by(rows, clock="ttft_client_s")
+    assert (row["p50_s"], row["error_ratio"], row["source"]) == (0.25, 0, "rows")
+
+
 def test_tails_show_what_is_unmeasured_and_what_is_thin(run: Run, store: Path) -> None:
     answer = run("tails", "--store", store, "--by", "model")
     first = next(line for line in answer.out.splitlines() if "ttft_client_s" in line)
