@@ -8,17 +8,18 @@ from typing import Final
 import numpy as np
 
 from tailburn.collector.errors import BadBody
-from tailburn.collector.otlp.buffers import GROUPS, Buffers
 from tailburn.collector.otlp.dictionary import Dictionary
+from tailburn.collector.otlp.kernel.buffers import GROUPS, Buffers
+from tailburn.collector.otlp.kernel.entries import learn_wanted_key
+from tailburn.collector.otlp.kernel.memory import address_of
+from tailburn.collector.otlp.kernel.scan import scan
+from tailburn.collector.otlp.kernel.state import FULL, OK
+from tailburn.collector.otlp.kernel.wire import REWRITE
+from tailburn.collector.otlp.kernel.workspace import Workspace
 from tailburn.collector.otlp.limits import DEFAULT, Limits
-from tailburn.collector.otlp.memory import address_of
 from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.otlp.rewrite import rewrite
-from tailburn.collector.otlp.scan import scan
-from tailburn.collector.otlp.state import FULL, OK
 from tailburn.collector.otlp.wanted import Wanted
-from tailburn.collector.otlp.wire import REWRITE
-from tailburn.collector.otlp.workspace import Workspace
 from tailburn.collector.spans import SpanBatch
 
 REASONS: Final = ("trace_id", "span_id", "parent_span_id")
@@ -90,7 +91,7 @@ class Decoder:
             if key[one.where]:
                 raise ValueError(f"{one.key!r} is wanted twice of a {one.where}")
             key[one.where] = position + 1
-            self._work.long_key(code, one.key)
+            learn_wanted_key(self._work, code, one.key)
 
     @property
     def dropped(self) -> Dropped:

@@ -2,32 +2,14 @@
 
 import threading
 from collections.abc import Iterable
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from tailburn.collector.otlp.hashing import lasting_hash
-from tailburn.collector.otlp.memory import address_of, compiled
-from tailburn.collector.otlp.table import MISSING, Table, bytes_in, find, hash_for, insert
+from tailburn.collector.otlp.kernel.entries import intern_text
+from tailburn.collector.otlp.kernel.table import Table
 
 CAPACITY: Final = 65_536
 ARENA_BYTES: Final = 8 << 20
 LONGEST_BYTES: Final = 1024
-
-
-@compiled
-def intern(table: Any, p: int, end: int) -> int:
-    """The code of the bytes, new or known; 0 when there is no room. The caller checked UTF-8."""
-    if p == end:
-        return 0
-    h = hash_for(table, p, end)
-    code = find(table, p, end, h)
-    if code == MISSING:
-        code = insert(table, p, end, h, lasting_hash(p, end))
-    return code
-
-
-@compiled
-def _intern(record: Any, p: int, length: int) -> int:
-    return intern(record[0], p, p + length)
 
 
 class Dictionary:
@@ -65,10 +47,8 @@ class Dictionary:
 
     def code(self, text: str) -> int:
         """The code of a string, new or known; 0 when there is no room."""
-        data = bytes_in(text.encode())
-        length = len(text.encode())
         with self.lock:
-            return int(_intern(self.table.record, address_of(data), length))
+            return intern_text(self.table, text)
 
     def dump(self) -> list[str]:
         """All strings by code, for `load`."""

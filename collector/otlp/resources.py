@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from tailburn.collector.otlp.table import Table
-from tailburn.collector.otlp.workspace import enter_resource
+from tailburn.collector.otlp.kernel.entries import enter_resource
+from tailburn.collector.otlp.kernel.table import Table
 
 CAPACITY: Final = 16_384
 ARENA_BYTES: Final = 16 << 20

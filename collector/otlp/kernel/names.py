@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-from tailburn.collector.otlp.memory import REVISION_FIELD, address_of, compiled, load8, reference
+from tailburn.collector.otlp.kernel.memory import (
+    REVISION_FIELD,
+    address_of,
+    compiled,
+    load8,
+    reference,
+)
 
 # Bits of a name's class.
 KNOWN: Final = 1  # has been classified

@@ -4,23 +4,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.attributes import attribute
-from tailburn.collector.otlp.buffers import GROUPS
-from tailburn.collector.otlp.hashing import mix
-from tailburn.collector.otlp.memory import (
+from tailburn.collector.otlp.kernel.attributes import attribute
+from tailburn.collector.otlp.kernel.buffers import GROUPS
+from tailburn.collector.otlp.kernel.hashing import mix
+from tailburn.collector.otlp.kernel.memory import (
     compiled,
     load32,
     load64,
     load64i,
+    signed,
     store8,
     store32,
     store64,
     store_float,
 )
-from tailburn.collector.otlp.namecodes import name_code
-from tailburn.collector.otlp.names import UNLISTED
-from tailburn.collector.otlp.sampling import weight_of
-from tailburn.collector.otlp.state import (
+from tailburn.collector.otlp.kernel.namecodes import name_code
+from tailburn.collector.otlp.kernel.names import UNLISTED
+from tailburn.collector.otlp.kernel.sampling import weight_of
+from tailburn.collector.otlp.kernel.state import (
     BAD_PARENT_ID,
     BAD_SPAN_ID,
     BAD_TRACE_ID,
@@ -28,9 +29,9 @@ from tailburn.collector.otlp.state import (
     OK,
     REJECTS,
 )
-from tailburn.collector.otlp.strays import stray_attribute
-from tailburn.collector.otlp.text import blank, clean
-from tailburn.collector.otlp.wire import (
+from tailburn.collector.otlp.kernel.strays import stray_attribute
+from tailburn.collector.otlp.kernel.text import blank, clean
+from tailburn.collector.otlp.kernel.wire import (
     BAD,
     BYTES,
     FIXED64,
@@ -61,13 +62,13 @@ _MAX_STATUS: Final = np.uint64(2)
 def _time(p: int) -> int:
     """The uint64 at `p` as int64, the latest there is if it is beyond."""
     value = load64(p)
-    return np.int64(min(value, _LATEST))
+    return signed(min(value, _LATEST))
 
 
 @compiled
 def _enum(value: np.uint64, highest: np.uint64) -> int:
     """A known value of an enum, or 0."""
-    return np.int64(value) if value <= highest else 0
+    return signed(value) if value <= highest else 0
 
 
 @compiled

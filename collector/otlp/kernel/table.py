@@ -8,10 +8,9 @@ import secrets
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tailburn.collector.otlp.hashing import hash_bytes
-from tailburn.collector.otlp.memory import (
+from tailburn.collector.otlp.kernel.hashing import hash_bytes, lasting_hash
+from tailburn.collector.otlp.kernel.memory import (
     REVISION_FIELD,
     address_of,
     compiled,
@@ -129,6 +128,18 @@ def insert(table: Any, p: int, end: int, h: np.uint64, lasting: np.uint64) -> in
     return 0
 
 
+@compiled
+def intern(table: Any, p: int, end: int) -> int:
+    """The code of the bytes, new or known; 0 when there is no room. The caller checked UTF-8."""
+    if p == end:
+        return 0
+    h = hash_for(table, p, end)
+    code = find(table, p, end, h)
+    if code == MISSING:
+        code = insert(table, p, end, h, lasting_hash(p, end))
+    return code
+
+
 class Table:
     """The memory of a table. Code 0 is the empty string and stands for what found no room."""
 
@@ -163,8 +174,3 @@ class Table:
             raise IndexError(f"code {code} of {len(self)}")
         start, length = self.entries[code, :2].tolist()
         return self._arena[start : start + length].tobytes()
-
-
-def bytes_in(data: bytes | bytearray) -> NDArray[np.uint8]:
-    """The bytes as an array, at least one long so that it has an address."""
-    return np.frombuffer(data or b"\0", np.uint8)

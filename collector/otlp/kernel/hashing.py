@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.collector.otlp.memory import compiled, fold, load8, load32, load64
+from tailburn.collector.otlp.kernel.memory import compiled, fold, load8, load32, load64
 
 _A: Final = np.uint64(0x9E3779B97F4A7C15)
 _B: Final = np.uint64(0xD6E8FEB86659FD93)

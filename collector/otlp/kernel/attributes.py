@@ -4,11 +4,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.buffers import GROUPS
-from tailburn.collector.otlp.dictionary import intern
-from tailburn.collector.otlp.hashing import lasting_hash, mix
-from tailburn.collector.otlp.ids import normal_id_hash
-from tailburn.collector.otlp.memory import (
+from tailburn.collector.otlp.kernel.buffers import GROUPS
+from tailburn.collector.otlp.kernel.hashing import lasting_hash, mix
+from tailburn.collector.otlp.kernel.ids import normal_id_hash
+from tailburn.collector.otlp.kernel.memory import (
     as_float,
     compiled,
     copy,
@@ -23,20 +22,21 @@ from tailburn.collector.otlp.memory import (
     store64,
     store_float,
 )
-from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, SAMPLE_RATE, TAINTED
-from tailburn.collector.otlp.numbers import EXACT, read_number, write_base64, write_int
-from tailburn.collector.otlp.state import FULL, GUESSES, OK, key_of
-from tailburn.collector.otlp.table import (
+from tailburn.collector.otlp.kernel.names import HIDDEN, NUMBERS_BLANKED, SAMPLE_RATE, TAINTED
+from tailburn.collector.otlp.kernel.numbers import EXACT, read_number, write_base64, write_int
+from tailburn.collector.otlp.kernel.state import FULL, GUESSES, OK, key_of
+from tailburn.collector.otlp.kernel.table import (
     MISSING,
     find,
     hash_for,
     insert,
+    intern,
     lasting_hash_of,
     length_of,
     text_address,
 )
-from tailburn.collector.otlp.text import clean, clean_bytes
-from tailburn.collector.otlp.values import (
+from tailburn.collector.otlp.kernel.text import clean, clean_bytes
+from tailburn.collector.otlp.kernel.values import (
     ARRAY,
     BOOL,
     DOUBLE,
@@ -51,7 +51,7 @@ from tailburn.collector.otlp.values import (
     usual_key_value,
     zero,
 )
-from tailburn.collector.otlp.wire import BAD, BYTES, extent, is_utf8, tag, whole_characters
+from tailburn.collector.otlp.kernel.wire import BAD, BYTES, extent, is_utf8, tag, whole_characters
 
 _GROUP: Final = {name: i for i, name in enumerate(GROUPS)}
 WANTED: Final = _GROUP["wanted"]
@@ -242,7 +242,7 @@ def append_wanted(
         number = read_number(p, end)
     if not want & _NUMBER:
         number = np.nan
-    if want & _ID and (kind == STRING or kind == INT):
+    if want & _ID and (kind in (STRING, INT)):
         id_ = normal_id_hash(p, end)
     if want & _TEXT and kind != DOUBLE:
         if kind == STRING:
@@ -288,7 +288,7 @@ def attribute(
         b = clean(c, words, class_, start, stop, c.unlisted_bytes)
         if b < 0:
             return BAD
-    elif kind == INT or kind == DOUBLE or kind == BOOL:
+    elif kind in (INT, DOUBLE, BOOL):
         if class_ & (NUMBERS_BLANKED | TAINTED):
             zero(kind, start, stop)
             shown = STRING
@@ -308,7 +308,7 @@ def attribute(
                 b = write_int(a, value)
             else:
                 b = a
-    elif kind == ARRAY or kind == KVLIST:
+    elif kind in (ARRAY, KVLIST):
         status = render(c, names, words, class_, kind, start, stop)
         if status < 0:
             return status
@@ -321,7 +321,7 @@ def attribute(
         b = write_base64(a, start, raw_end)
     else:
         shown = STRING
-    if class_ & HIDDEN and not (shown == INT or shown == DOUBLE or shown == BOOL):
+    if class_ & HIDDEN and shown not in (INT, DOUBLE, BOOL):
         shown = STRING
 
     key = key_of(c, code)

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.dictionary import intern
-from tailburn.collector.otlp.hashing import lasting_hash
-from tailburn.collector.otlp.memory import compiled, load8, same, store8
-from tailburn.collector.otlp.names import UNLISTED
-from tailburn.collector.otlp.state import key_of
-from tailburn.collector.otlp.table import MISSING, find, hash_for, lasting_hash_of
-from tailburn.collector.otlp.text import clean
-from tailburn.collector.otlp.wire import BAD
+from tailburn.collector.otlp.kernel.hashing import lasting_hash
+from tailburn.collector.otlp.kernel.memory import compiled, load8, same, store8
+from tailburn.collector.otlp.kernel.names import UNLISTED
+from tailburn.collector.otlp.kernel.state import key_of
+from tailburn.collector.otlp.kernel.table import MISSING, find, hash_for, intern, lasting_hash_of
+from tailburn.collector.otlp.kernel.text import clean
+from tailburn.collector.otlp.kernel.wire import BAD
 
 _SHORTEST_ID: Final = 8
 _DATE: Final = 8

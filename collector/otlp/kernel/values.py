@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.memory import (
+from tailburn.collector.otlp.kernel.memory import (
     as_float,
     compiled,
     copy,
@@ -12,13 +12,20 @@ from tailburn.collector.otlp.memory import (
     load8,
     load64,
     load64i,
+    signed,
     store8,
     store64,
 )
-from tailburn.collector.otlp.names import HIDDEN, NUMBERS_BLANKED, TAINTED, UNLISTED, class_of_name
-from tailburn.collector.otlp.numbers import write_base64, write_float, write_int
-from tailburn.collector.otlp.text import blank, clean, clean_bytes
-from tailburn.collector.otlp.wire import (
+from tailburn.collector.otlp.kernel.names import (
+    HIDDEN,
+    NUMBERS_BLANKED,
+    TAINTED,
+    UNLISTED,
+    class_of_name,
+)
+from tailburn.collector.otlp.kernel.numbers import write_base64, write_float, write_int
+from tailburn.collector.otlp.kernel.text import blank, clean, clean_bytes
+from tailburn.collector.otlp.kernel.wire import (
     BAD,
     BYTES,
     FIXED64,
@@ -88,9 +95,9 @@ def any_value(p: int, end: int) -> tuple[int, int, int]:
         if b < 0:
             return NOTHING, 0, b
         if wire == BYTES:
-            known = field == STRING or field == ARRAY or field == KVLIST or field == RAW
+            known = field in (STRING, ARRAY, KVLIST, RAW)
         elif wire == VARINT:
-            known = field == BOOL or field == INT or field == _INDEX
+            known = field in (BOOL, INT, _INDEX)
         else:
             known = wire == FIXED64 and field == DOUBLE
         if known:
@@ -146,20 +153,23 @@ def usual_key_value(p: int, end: int) -> tuple[int, int, int, int, int]:
 
     Everything else goes to `key_value`.
     """
-    if end - p > 4 and load8(p) == _KEY_TAG and load8(p + 1) < 128:
-        key = p + 2
-        key_end = key + load8(p + 1)
-        start = key_end + 4
-        if start <= end and load8(key_end) == _VALUE_TAG:
-            if load8(key_end + 1) == end - key_end - 2 and end - key_end < 128:
-                kind = load8(key_end + 2)
-                if kind == _STRING_TAG and load8(key_end + 3) == end - start:
-                    return key, key_end, STRING, start, end
-                if kind == _DOUBLE_TAG and end - start == 7:
-                    return key, key_end, DOUBLE, start - 1, end
-                if (kind == _INT_TAG or kind == _BOOL_TAG) and start == end:
-                    if load8(start - 1) < 128:
-                        return key, key_end, kind >> 3, start - 1, end
+    if end - p < 5 or load8(p) != _KEY_TAG or load8(p + 1) > 127:
+        return key_value(p, end)
+    key = p + 2
+    key_end = key + load8(p + 1)
+    start = key_end + 4
+    if start > end or load8(key_end) != _VALUE_TAG or end - key_end > 127:
+        return key_value(p, end)
+    if load8(key_end + 1) != end - key_end - 2:
+        return key_value(p, end)
+    kind = load8(key_end + 2)
+    if kind == _STRING_TAG and load8(key_end + 3) == end - start:
+        return key, key_end, STRING, start, end
+    if kind == _DOUBLE_TAG and end - start == 7:
+        return key, key_end, DOUBLE, start - 1, end
+    short = start == end and load8(start - 1) < 128
+    if short and (kind in (_INT_TAG, _BOOL_TAG)):
+        return key, key_end, kind >> 3, start - 1, end
     return key_value(p, end)
 
 
@@ -167,7 +177,7 @@ def usual_key_value(p: int, end: int) -> tuple[int, int, int, int, int]:
 def int_at(p: int, end: int) -> int:
     """The varint that fills the extent, as int64."""
     value, _ = varint(p, end)
-    return np.int64(value)
+    return signed(value)
 
 
 @compiled
@@ -265,7 +275,7 @@ def _put_scalar(c: Any, words: Any, class_: int, kind: int, p: int, end: int) ->
         _put(c, _QUOTE)
         _put_text(c, c.base64, write_base64(c.base64, p, stop))
         _put(c, _QUOTE)
-    elif kind == BOOL or kind == INT or kind == DOUBLE:
+    elif kind in (BOOL, INT, DOUBLE):
         if class_ & (NUMBERS_BLANKED | TAINTED):
             zero(kind, p, end)
         if kind == DOUBLE:
@@ -304,7 +314,7 @@ def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: 
     depth = 0
     resume = end
     while True:
-        if kind == ARRAY or kind == KVLIST:
+        if kind in (ARRAY, KVLIST):
             if depth >= c.nesting:
                 return REWRITE
             frame = c.frames + depth * _FRAME

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.buffers import FIELDS
-from tailburn.collector.otlp.memory import REVISION_FIELD, compiled, reference
+from tailburn.collector.otlp.kernel.buffers import FIELDS
+from tailburn.collector.otlp.kernel.memory import REVISION_FIELD, compiled, reference
 
 OK: Final = 0
 FULL: Final = -3  # a group of the open batch has no room: `full` says which

@@ -5,15 +5,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.otlp.memory import REVISION, compiled
-from tailburn.collector.otlp.namecodes import name_code
-from tailburn.collector.otlp.names import UNLISTED, patterns_at
-from tailburn.collector.otlp.span import span
-from tailburn.collector.otlp.state import OK, state_at
-from tailburn.collector.otlp.strays import resource, stray_attribute
-from tailburn.collector.otlp.table import table_at
-from tailburn.collector.otlp.text import blank, clean
-from tailburn.collector.otlp.wire import BAD, BYTES, REWRITE, extent, skip, tag
+from tailburn.collector.otlp.kernel.memory import REVISION, compiled
+from tailburn.collector.otlp.kernel.namecodes import name_code
+from tailburn.collector.otlp.kernel.names import UNLISTED, patterns_at
+from tailburn.collector.otlp.kernel.span import span
+from tailburn.collector.otlp.kernel.state import OK, state_at
+from tailburn.collector.otlp.kernel.strays import resource, stray_attribute
+from tailburn.collector.otlp.kernel.table import table_at
+from tailburn.collector.otlp.kernel.text import blank, clean
+from tailburn.collector.otlp.kernel.wire import BAD, BYTES, REWRITE, extent, skip, tag
 
 _MESSAGE: Final = 1  # field of the resource in ResourceSpans and of the scope in ScopeSpans
 _CHILDREN: Final = 2

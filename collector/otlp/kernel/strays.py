@@ -4,14 +4,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tailburn.collector.otlp.hashing import lasting_hash, mix
-from tailburn.collector.otlp.memory import compiled
-from tailburn.collector.otlp.names import HIDDEN, TAINTED, UNLISTED
-from tailburn.collector.otlp.state import OK
-from tailburn.collector.otlp.table import MISSING, find, hash_for, insert, lasting_hash_of
-from tailburn.collector.otlp.text import blank, clean
-from tailburn.collector.otlp.values import class_of_key, key_value, render
-from tailburn.collector.otlp.wire import BAD, BYTES, extent, is_utf8, skip, tag
+from tailburn.collector.otlp.kernel.hashing import lasting_hash, mix
+from tailburn.collector.otlp.kernel.memory import compiled
+from tailburn.collector.otlp.kernel.names import HIDDEN, TAINTED, UNLISTED
+from tailburn.collector.otlp.kernel.state import OK
+from tailburn.collector.otlp.kernel.table import MISSING, find, hash_for, insert, lasting_hash_of
+from tailburn.collector.otlp.kernel.text import blank, clean
+from tailburn.collector.otlp.kernel.values import class_of_key, key_value, render
+from tailburn.collector.otlp.kernel.wire import BAD, BYTES, extent, is_utf8, skip, tag
 
 _ENTITY_REFS: Final = 3
 

@@ -6,9 +6,9 @@ A string of spaces therefore counts as empty, and blanking twice changes nothing
 
 from typing import Any, Final
 
-from tailburn.collector.otlp.memory import compiled, copy, equal16, fill, high16, load8
-from tailburn.collector.otlp.names import HIDDEN, LONG, URL, plain
-from tailburn.collector.otlp.wire import BAD, is_utf8
+from tailburn.collector.otlp.kernel.memory import compiled, copy, equal16, fill, high16, load8
+from tailburn.collector.otlp.kernel.names import HIDDEN, LONG, URL, plain
+from tailburn.collector.otlp.kernel.wire import BAD, is_utf8
 
 BLANK: Final = 32
 

@@ -242,6 +242,12 @@ def high16(context: Any, address: Any) -> Any:
 
 
 @compiled
+def signed(value: Any) -> Any:
+    """The same bits as int64."""
+    return np.int64(value)
+
+
+@compiled
 def same(a: int, b: int, count: int) -> bool:
     """Whether `count` bytes at both addresses are equal."""
     if count >= 8:
@@ -254,7 +260,7 @@ def same(a: int, b: int, count: int) -> bool:
     if count >= 4:
         tail = count - 4
         return load32(a) == load32(b) and load32(a + tail) == load32(b + tail)
-    for i in range(count):
+    for i in range(count):  # noqa: SIM110, numba has no all() of a generator
         if load8(a + i) != load8(b + i):
             return False
     return True

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.collector.otlp.memory import compiled, high16, load8, load64
+from tailburn.collector.otlp.kernel.memory import compiled, high16, load8, load64, signed
 
 BAD: Final = -1
 REWRITE: Final = -2
@@ -66,10 +66,10 @@ def short_varint(p: int, end: int) -> tuple[np.uint64, int]:
 def tag(p: int, end: int) -> tuple[int, int, int]:
     """Field number, wire type, and the position behind the tag."""
     value, p = short_varint(p, end)
-    field = np.int64(value >> np.uint64(3))
+    field = signed(value >> np.uint64(3))
     if p < 0 or field == 0 or value > np.uint64(0xFFFFFFFF):
         return 0, 0, BAD
-    return field, np.int64(value & np.uint64(7)), p
+    return field, signed(value & np.uint64(7)), p
 
 
 @compiled
@@ -78,7 +78,7 @@ def extent(p: int, end: int) -> tuple[int, int]:
     length, p = short_varint(p, end)
     if p < 0 or length > _MAX_LENGTH:
         return 0, BAD
-    stop = p + np.int64(length)
+    stop = p + signed(length)
     if stop > end:
         return 0, BAD
     return p, stop

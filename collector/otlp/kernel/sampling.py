@@ -4,11 +4,16 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.collector.otlp.memory import compiled, load8
-from tailburn.collector.otlp.namecodes import hex_digit
+from tailburn.collector.otlp.kernel.memory import compiled, load8
+from tailburn.collector.otlp.kernel.namecodes import hex_digit
 
 _DIGITS: Final = 14
 _ALL: Final = 1 << 56
+
+
+@compiled
+def _three(p: int, first: int, second: int, third: int) -> bool:
+    return load8(p) == first and load8(p + 1) == second and load8(p + 2) == third
 
 
 @compiled
@@ -16,12 +21,11 @@ def _member(p: int, end: int, first: int, second: int, then: int, between: int) 
     """Extent of the value behind the two letters and `then` at `p` or behind a `between`."""
     fresh = True
     while p < end:
-        if fresh and end - p >= 3 and load8(p) == first and load8(p + 1) == second:
-            if load8(p + 2) == then:
-                stop = p + 3
-                while stop < end and load8(stop) != between:
-                    stop += 1
-                return p + 3, stop
+        if fresh and end - p >= 3 and _three(p, first, second, then):
+            stop = p + 3
+            while stop < end and load8(stop) != between:
+                stop += 1
+            return p + 3, stop
         byte = load8(p)
         fresh = byte == between or (fresh and byte == 32)
         p += 1

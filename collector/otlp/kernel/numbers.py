@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.collector.otlp.memory import (
+from tailburn.collector.otlp.kernel.memory import (
     address_of,
     compiled,
     load8,
@@ -57,7 +57,7 @@ def write_float(form: int, to: int, value: float) -> int:
 def _is(p: int, end: int, lower: tuple[int, ...]) -> bool:
     if end - p != len(lower):
         return False
-    for i in range(len(lower)):
+    for i in range(len(lower)):  # noqa: SIM110, numba has no all() of a generator
         if (load8(p + i) | 32) != lower[i]:
             return False
     return True

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.otlp.memory import address_of
+from tailburn.collector.otlp.kernel.memory import address_of
 
 # Columns by group: a group has one count and one capacity. `*_end` and `strs.end` bound
 # the entries of a row in another group.

@@ -1,0 +1,1 @@
+"""Code compiled by numba, and the memory it works in."""

@@ -1,0 +1,78 @@
+"""What Python calls of the compiled code, but for `scan`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailburn.collector.otlp.kernel.attributes import learn_key
+from tailburn.collector.otlp.kernel.ids import normal_id_hash
+from tailburn.collector.otlp.kernel.memory import REVISION, address_of, compiled
+from tailburn.collector.otlp.kernel.names import LONG, class_of_name, patterns_at
+from tailburn.collector.otlp.kernel.state import state_at
+from tailburn.collector.otlp.kernel.strays import resource
+from tailburn.collector.otlp.kernel.table import Table, intern, table_at
+from tailburn.collector.otlp.kernel.workspace import Workspace
+from tailburn.collector.otlp.limits import DEFAULT
+
+
+def _entries(revision: int) -> tuple[Any, ...]:
+    """The functions, compiled anew with every `memory.REVISION`."""
+
+    @compiled
+    def enter(state: int, message: NDArray[np.uint8]) -> int:
+        c = state_at(state)
+        c.revision = revision
+        p = np.int64(message.ctypes.data)
+        c.readable = p + len(message)
+        patterns, words = patterns_at(c.names), patterns_at(c.words)
+        status = resource(c, table_at(c.resources), patterns, words, p, c.readable)
+        return status if status < 0 else c.resource_code
+
+    @compiled
+    def learn(state: int, name: NDArray[np.uint8], code: int) -> None:
+        c = state_at(state)
+        c.revision = revision
+        p = np.int64(name.ctypes.data)
+        class_ = class_of_name(patterns_at(c.names), p, p + len(name)) | LONG
+        learn_key(c, table_at(c.dictionary), code, class_)
+
+    @compiled
+    def intern_bytes(table: int, text: NDArray[np.uint8]) -> int:
+        p = np.int64(text.ctypes.data)
+        return intern(table_at(table), p, p + len(text)) if revision else 0
+
+    @compiled
+    def hash_bytes(text: NDArray[np.uint8]) -> np.uint64:
+        p = np.int64(text.ctypes.data)
+        return normal_id_hash(p, p + len(text)) if revision else np.uint64(0)
+
+    return enter, learn, intern_bytes, hash_bytes
+
+
+_enter, _learn, _intern, _hash = _entries(REVISION)
+
+
+def _array(text: str | bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray(text.encode() if isinstance(text, str) else text), np.uint8)
+
+
+def enter_resource(resources: Table, message: bytes) -> int:
+    """The code of a Resource message, new or known; 0 when there is no room."""
+    workspace = Workspace(DEFAULT, Table(1, 1, 1), resources)
+    return int(_enter(workspace.address, _array(message)))
+
+
+def learn_wanted_key(workspace: Workspace, code: int, key: str) -> None:
+    """Keep long strings of this key of the dictionary, unless its name is to be blanked."""
+    _learn(workspace.address, _array(key), code)
+
+
+def intern_text(table: Table, text: str) -> int:
+    """The code of a string, new or known; 0 when there is no room."""
+    return int(_intern(address_of(table.record), _array(text)))
+
+
+def hash_id(text: str) -> int:
+    """See `ids.id_hash`."""
+    return int(_hash(_array(text)))
