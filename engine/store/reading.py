@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tailburn.engine.store.api import U64, UnreadableFile
 from tailburn.engine.store.rows import fit, words_of_binary, words_of_hex
+from tailburn.engine.store.seal import check_seal
 
 
 def read_groups(path: Path) -> Iterator[pa.Table]:
@@ -79,6 +80,7 @@ class _Opened:
         self._path = path
 
     def __enter__(self) -> "_Opened":
+        check_seal(self._path)
         try:
             self._file = pq.ParquetFile(self._path, page_checksum_verification=True)
             self.groups: int = self._file.metadata.num_row_groups

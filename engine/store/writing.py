@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailburn.engine.schema import TABLES
+from tailburn.engine.store.seal import seal
 from tailburn.engine.store.segments import TEMPORARY_SUFFIX
 
 _STATISTICS: Final = {
@@ -43,6 +44,7 @@ def segment_writer(path: Path, table: str) -> Iterator[Any]:
     try:
         with pq.ParquetWriter(temporary, TABLES[table], **_options(table)) as writer:
             yield writer
+        seal(temporary)
         _sync(temporary)
         os.rename(temporary, path)
         _sync(path.parent)
