@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tailburn.collector.otlp.kernel.attributes import learn_key
 from tailburn.collector.otlp.kernel.ids import normal_id_hash
 from tailburn.collector.otlp.kernel.memory import REVISION, address_of, compiled
 from tailburn.collector.otlp.kernel.names import LONG, class_of_name, patterns_at
 from tailburn.collector.otlp.kernel.state import state_at
-from tailburn.collector.otlp.kernel.strays import resource
+from tailburn.collector.otlp.kernel.strays import resource, stray_attribute
 from tailburn.collector.otlp.kernel.table import Table, intern, table_at
 from tailburn.collector.otlp.kernel.workspace import Workspace
 from tailburn.collector.otlp.limits import DEFAULT
@@ -47,10 +48,20 @@ def _entries(revision: int) -> tuple[Any, ...]:
         p = np.int64(text.ctypes.data)
         return normal_id_hash(p, p + len(text)) if revision else np.uint64(0)
 
-    return enter, learn, intern_bytes, hash_bytes
+    @compiled
+    def clean(state: int, attribute: NDArray[np.uint8]) -> int:
+        c = state_at(state)
+        c.revision = revision
+        p = np.int64(attribute.ctypes.data)
+        c.readable = p + len(attribute)
+        status, _ = stray_attribute(c, patterns_at(c.names), patterns_at(c.words), p, c.readable)
+        return status
+
+    return enter, learn, intern_bytes, hash_bytes, clean
 
 
-_enter, _learn, _intern, _hash = _entries(REVISION)
+_enter, _learn, _intern, _hash, _clean = _entries(REVISION)
+_CLEANER = Workspace(DEFAULT, Table(1, 1, 1), Table(1, 1, 1))
 
 
 def _array(text: str | bytes) -> NDArray[np.uint8]:
@@ -76,3 +87,11 @@ def intern_text(table: Table, text: str) -> int:
 def hash_id(text: str) -> int:
     """See `ids.id_hash`."""
     return int(_hash(_array(text)))
+
+
+def clean_attribute(message: bytes) -> bytes:
+    """A KeyValue message with users' text blanked; without its value if that nests too deep."""
+    array = _array(message)
+    if _clean(_CLEANER.address, array) < 0:
+        return KeyValue(key=KeyValue.FromString(message).key).SerializeToString()
+    return array.tobytes()
