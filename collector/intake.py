@@ -109,6 +109,16 @@ class _Prepared:
     message: str = ""
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """What goes into the log next, and out of it again."""
+
+    entries: Sequence[Entry]
+    waiting: Sequence[_Arrival]
+    delivery: Delivery
+    behind: bool  # it was there before the last group was written
+
+
 class Intake:
     """Implements `collector.accept.Accept`.
 
@@ -274,13 +284,12 @@ class Intake:
     def _run(self) -> None:
         try:
             while (cut := self._cut()) is not None:
-                group, waiting, delivery = cut
                 problem: IngestError | None = Busy("the log failed")
                 try:
-                    problem = self._write(group.entries)
-                    self._hand_on(delivery, problem)
+                    problem = self._write(cut)
+                    self._hand_on(cut.delivery, problem)
                 finally:
-                    _tell(waiting, problem)
+                    _tell(cut.waiting, problem)
         except Exception:
             log.exception("the log writer failed; nothing more is taken")
         finally:
@@ -290,9 +299,10 @@ class Intake:
             _tell(waiting, Busy("the log failed"))
             self.deliveries.put(None)
 
-    def _cut(self) -> tuple[Group, list[_Arrival], Delivery] | None:
+    def _cut(self) -> _Cut | None:
         """All that waits to be written, and its rows; None when closed and done."""
         with self._changed:
+            behind = bool(self._group)
             while not self._group and not self._closing:
                 self._changed.wait()
             if not self._group:
@@ -300,12 +310,14 @@ class Intake:
             group, waiting = self._group, self._waiting
             self._group, self._waiting = Group(), []
             first = self._writer.next_position
-            return group, waiting, group.delivery(first, first + len(group) - 1, self._decoder)
+            delivery = group.delivery(first, first + len(group) - 1, self._decoder)
+            return _Cut(group.entries, waiting, delivery, behind)
 
-    def _write(self, entries: Sequence[Entry]) -> IngestError | None:
+    def _write(self, cut: _Cut) -> IngestError | None:
         before = self._writer.trouble
         try:
-            self._writer.append(entries)
+            # When bodies come faster than they are written, CPU is what is short.
+            self._writer.append(cut.entries, compress=not cut.behind)
         except IngestError as problem:
             if self._writer.trouble != before:
                 log.error("%s; bodies are refused until it can be written again", problem)
