@@ -59,7 +59,7 @@ def merge(
     try:
         _spill(table, hour_ns, _read(inputs, thin, dropped), slices, spill)
         written = 0
-        with segment_writer(path, table) as writer:
+        with segment_writer(path, table, merged=True) as writer:
             for index in range(slices):
                 piece = _sorted(table, _unspill(table, spill, index))
                 writer.write_table(compact_dictionaries(piece), row_group_size=ROW_GROUP_ROWS)

@@ -50,7 +50,9 @@ def test_a_sample_holds_its_share_and_a_smaller_one_lies_within_it() -> None:
 def test_thinning_grows_the_weight_that_a_span_already_has() -> None:
     rows = samples.spans(*(samples.span(i, 0, weight=2.0) for i in range(50)))
     kept, dropped = thin(rows, np.array([word(7)], np.uint64), 0.25)
-    weights = dict(zip(kept.column("trace_id").to_pylist(), kept.column("weight").to_pylist()))
+    weights = dict(
+        zip(kept.column("trace_id").to_pylist(), kept.column("weight").to_pylist(), strict=True)
+    )
     assert weights.pop(bytes.fromhex(samples.trace_hex(7))) == 2.0
     assert set(weights.values()) == {8.0}
     assert dropped.total() == 50 - len(kept)
