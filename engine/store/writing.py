@@ -124,8 +124,7 @@ def options(table: str, merged: bool) -> dict[str, Any]:
     return {
         "compression": "zstd",
         "compression_level": _MERGED_LEVEL if merged else _PUBLISHED_LEVEL,
-        "use_dictionary": _dictionary_paths(schema)
-        + (_MERGED_DICTIONARY if merged and table == "spans" else []),
+        "use_dictionary": _dictionary_paths(schema, merged),
         "column_encoding": _encodings(schema, merged),
         "write_statistics": _STATISTICS[table],
         "write_page_checksum": True,
