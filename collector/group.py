@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -12,6 +12,10 @@ from tailburn.collector.spans import SpanBatch
 
 Rejected = tuple[int, str, int]
 """Code of the resource, reason, number of spans."""
+
+UNKNOWN_RESOURCE: Final = 0
+NOT_CONVERTED: Final = "json"
+"""The reason of spans that could not be turned from JSON into protobuf."""
 
 
 class Decoded(Protocol):
@@ -89,16 +93,23 @@ class Group:
     signals: list[pa.Table] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
     rows: int = 0
+    rejected: int = 0
     body_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def add_spans(self, decoded: Decoded, received_ns: int, tenant: str, size: int) -> None:
-        """A body that came in `size` bytes and whose rows the decoder holds already."""
+    def add_spans(
+        self, decoded: Decoded, received_ns: int, tenant: str, size: int, rejected: int = 0
+    ) -> None:
+        """A body that came in `size` bytes and whose rows the decoder holds already.
+
+        `rejected` spans were left out of it before the decoder saw it.
+        """
         self.rows += decoded.spans
+        self.rejected += rejected
         self.body_bytes += size
-        self.entries.append(Entry(Kind.TRACES, received_ns, tenant, decoded.body))
+        self.entries.append(Entry(Kind.TRACES, received_ns, tenant, decoded.body, rejected))
 
     def add_points(
         self, points: Points, body: bytearray, encoding: Encoding, received_ns: int, tenant: str
@@ -117,6 +128,8 @@ class Group:
     def delivery(self, first_position: int, last_position: int, decoder: Decoder) -> Delivery:
         """What this group is at these positions of the log; takes its rows from the decoder."""
         batch, rejected = decoder.take(), decoder.take_rejected()
+        if self.rejected:
+            rejected.append((UNKNOWN_RESOURCE, NOT_CONVERTED, self.rejected))
         return Delivery(
             first_position,
             last_position,
@@ -140,7 +153,7 @@ def add_record(group: Group, decoder: Decoder, decode_points: DecodePoints, reco
         case Kind.TRACES:
             size = len(record.body)
             decoded = decoder.add(record.body, received_ns=at, tenant=tenant)
-            group.add_spans(decoded, at, tenant, size)
+            group.add_spans(decoded, at, tenant, size, record.rejected)
         case Kind.METRICS | Kind.METRICS_JSON:
             json = record.kind is Kind.METRICS_JSON
             encoding = Encoding.JSON if json else Encoding.PROTOBUF

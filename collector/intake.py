@@ -268,7 +268,7 @@ class Intake:
 
     def _add_spans(self, arrival: _Arrival, prepared: _Prepared, received_ns: int) -> Accepted:
         decoded = self._decoder.add(prepared.body, received_ns=received_ns, tenant=arrival.tenant)
-        self._group.add_spans(decoded, received_ns, arrival.tenant, arrival.size)
+        self._group.add_spans(decoded, received_ns, arrival.tenant, arrival.size, prepared.rejected)
         return Accepted(prepared.rejected + decoded.rejected, prepared.message or decoded.message)
 
     def _in_order(self, received_ns: int) -> int:

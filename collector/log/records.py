@@ -2,10 +2,10 @@
 
     segment = segment header, record, record, ...
     segment header (32 bytes) = magic, sync, first position, CRC-32C, padding
-    record = record header (44 bytes), tenant, stored body
+    record = record header (48 bytes), tenant, stored body
     record header = sync, length of the stored body, CRC-32C of tenant and stored body,
         position, received_ns, kind, codec, length of the tenant, length of the body,
-        CRC-32C of the header so far
+        spans rejected before, CRC-32C of the header so far
 
 All integers are little-endian. `sync` is random and the same in one segment only: no sender
 can plant a record inside a body, and what an earlier file left on the disk is never taken
@@ -31,7 +31,7 @@ SYNC_BYTES: Final = 8
 SEGMENT_HEADER_BYTES: Final = 32
 
 _SEGMENT: Final = struct.Struct("<8s8sQ")
-_RECORD: Final = struct.Struct("<8sIIQqBBHI")
+_RECORD: Final = struct.Struct("<8sIIQqBBHII")
 _CRC: Final = struct.Struct("<I")
 RECORD_HEADER_BYTES: Final = _RECORD.size + _CRC.size
 
@@ -66,6 +66,7 @@ class Entry:
     received_ns: int
     tenant: str
     body: bytes | bytearray
+    rejected: int = 0  # spans that came with this body and are no longer in it
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Record:
     received_ns: int
     tenant: str
     body: bytearray
+    rejected: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Header:
     codec: int
     tenant_bytes: int
     body_bytes: int
+    rejected: int
 
     @property
     def start(self) -> int:
@@ -131,6 +134,7 @@ class Encoder:
             codec,
             len(tenant),
             len(entry.body),
+            entry.rejected,
         )
         return [head + _CRC.pack(google_crc32c.value(head)) + tenant, stored]
 
@@ -198,4 +202,5 @@ def record_at(data: bytes, header: Header) -> Record:
         received_ns=header.received_ns,
         tenant=data[header.start : body_start].decode(),
         body=bytearray(stored),
+        rejected=header.rejected,
     )

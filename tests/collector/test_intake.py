@@ -203,6 +203,8 @@ def test_json_is_logged_as_protobuf_and_both_complaints_are_told(tmp_path: Path)
 
     with intake_at(tmp_path / "log") as intake:
         assert asyncio.run(run(intake)) == Accepted(2, "two spans had odd ids")
+        (found,) = delivered(intake)
+    assert found.rejected == [(0, "json", 2)]
     assert ids_in_log(tmp_path / "log") == [7, 8]
 
 

@@ -12,7 +12,7 @@ from tailburn.collector import recovery
 from tailburn.collector.accept import Encoding, Signal
 from tailburn.collector.intake import Intake
 from tailburn.collector.keeper import Cadence
-from tailburn.collector.log import Bounds, Entry, Kind, open_log
+from tailburn.collector.log import Bounds, Entry, Kind, LogReader, open_log
 from tailburn.collector.recovery import Collected, Recovered, Unanchored, recover
 from tailburn.engine.store.parquet import ParquetStore
 from tests.collector.support import (
@@ -21,6 +21,7 @@ from tests.collector.support import (
     ClosingPipeline,
     body,
     convert,
+    decoder,
     points,
     rows_in,
 )
@@ -198,3 +199,12 @@ def test_a_record_this_version_cannot_decode_is_counted(tmp_path: Path) -> None:
 
     assert (recovered.records, recovered.undecodable_records) == (3, 1)
     assert [n for n, _ in rows_in(tmp_path)] == [1, 2]
+
+
+def test_spans_rejected_before_the_log_are_counted_again(tmp_path: Path) -> None:
+    writer = open_log(tmp_path / "log").writer
+    writer.append([Entry(Kind.TRACES, START_NS, "acme", bytes(body([1])), rejected=3)])
+    writer.close()
+    reader = LogReader(tmp_path / "log")
+    (found,) = recovery.Replay(reader, decoder(), points)
+    assert found.rejected == [(0, "json", 3)]

@@ -21,7 +21,9 @@ def read(folder: Path, after: int = 0) -> list[Record]:
 
 def as_entry(record: Record) -> Entry:
     """What was written, by what was read."""
-    return Entry(record.kind, record.received_ns, record.tenant, bytes(record.body))
+    return Entry(
+        record.kind, record.received_ns, record.tenant, bytes(record.body), record.rejected
+    )
 
 
 def written(folder: Path) -> list[Entry]:

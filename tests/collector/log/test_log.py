@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailburn.collector.log import Bounds, Entry, Kind, LogReader, open_log
+from tailburn.collector.log.records import SEGMENT_HEADER_BYTES
 from tests.collector.log.support import as_entry, entries, entry, only_file, read, written
 
 SMALL = Bounds(segment_bytes=1_000, max_bytes=4_000)
@@ -18,6 +19,7 @@ ENTRY = st.builds(
     received_ns=st.integers(-(2**63), 2**63 - 1),
     tenant=st.text(max_size=20),
     body=st.binary(max_size=200) | st.binary(max_size=8).map(lambda b: b * 900),
+    rejected=st.integers(0, 2**32 - 1),
 )
 GROUPS = st.lists(st.lists(ENTRY, min_size=1, max_size=5), max_size=5)
 
@@ -174,7 +176,7 @@ def test_a_sender_cannot_plant_a_record_in_a_body(tmp_path: Path) -> None:
     writer.append([Entry(Kind.TRACES, 1, "a", b"x" + planted), entry(1)])
     path = only_file(tmp_path / "log")
     data = bytearray(path.read_bytes())
-    data[40] ^= 1  # in the header of the first record
+    data[SEGMENT_HEADER_BYTES + 8] ^= 1  # in the header of the first record
     path.write_bytes(data)
 
     assert [r.position for r in read(tmp_path / "log")] == [2]
