@@ -1,6 +1,6 @@
 """Attributes of spans and events into columns, for compiled code."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tailburn.collector.otlp.kernel.memory import (
 )
 from tailburn.collector.otlp.kernel.names import HIDDEN, NUMBERS_BLANKED, SAMPLE_RATE, TAINTED
 from tailburn.collector.otlp.kernel.numbers import EXACT, read_number, write_base64, write_int
-from tailburn.collector.otlp.kernel.state import FULL, GUESSES, OK, key_of
+from tailburn.collector.otlp.kernel.state import FULL, GUESSES, OK, key_of, state_at
 from tailburn.collector.otlp.kernel.table import (
     MISSING,
     find,
@@ -68,52 +68,53 @@ _ID: Final = 4
 
 
 @compiled
-def learn_key(c: Any, dictionary: Any, code: int, class_: int) -> None:
+def learn_key(state: int, code: int, class_: int) -> None:
     """Note the class of a key of the dictionary."""
-    key = key_of(c, code)
+    c = state_at(state)
+    key = key_of(state, code)
     key.class_ = class_
-    key.length = length_of(dictionary, code)
-    key.start = text_address(dictionary, code)
-    key.lasting = lasting_hash_of(dictionary, code)
+    key.length = length_of(c.dictionary, code)
+    key.start = text_address(c.dictionary, code)
+    key.lasting = lasting_hash_of(c.dictionary, code)
 
 
 @compiled
-def key_code(
-    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int
-) -> tuple[int, int, np.uint64]:
+def key_code(state: int, p: int, end: int) -> tuple[int, int, np.uint64]:
     """Code (0: don't keep), class and lasting hash of an attribute's name; a class of BAD."""
+    c = state_at(state)
     length = end - p
     guess = c.guesses + 4 * (c.guess & (GUESSES - 1))
     c.guess += 1
     code = load32i(guess)
-    key = key_of(c, code)
+    key = key_of(state, code)
     if code > 0 and key.length == length and same(key.start, p, length):
         return code, key.class_, key.lasting
-    h = hash_for(dictionary, p, end)
-    code = find(dictionary, p, end, h) if length > 0 else 0
+    h = hash_for(c.dictionary, p, end)
+    code = find(c.dictionary, p, end, h) if length > 0 else 0
     class_ = 0
     if code > 0:
-        class_ = key_of(c, code).class_
+        class_ = key_of(state, code).class_
     if class_ == 0:
         if code <= 0 and not is_utf8(p, end):
             return 0, BAD, h
-        class_ = class_of_key(c, names, words, p, end)
+        class_ = class_of_key(state, p, end)
         if code == MISSING and not class_ & TAINTED:
-            code = insert(dictionary, p, end, h, lasting_hash(p, end))
+            code = insert(c.dictionary, p, end, h, lasting_hash(p, end))
         if code > 0:
-            learn_key(c, dictionary, code, class_)
+            learn_key(state, code, class_)
     if class_ & TAINTED:
-        class_of_key(c, names, words, p, end)
+        class_of_key(state, p, end)
         return 0, class_, np.uint64(1)
     if code <= 0:
         return 0, class_, lasting_hash(p, end)
     store32(guess, code)
-    return code, class_, lasting_hash_of(dictionary, code)
+    return code, class_, lasting_hash_of(c.dictionary, code)
 
 
 @compiled
-def append_number(c: Any, key: int, value: float) -> int:
+def append_number(state: int, key: int, value: float) -> int:
     """An entry of the map of numbers."""
+    c = state_at(state)
     n = c.nums
     if n >= c.nums_capacity:
         c.full = NUMS
@@ -125,8 +126,9 @@ def append_number(c: Any, key: int, value: float) -> int:
 
 
 @compiled
-def append_text(c: Any, key: int, p: int, end: int) -> int:
+def append_text(state: int, key: int, p: int, end: int) -> int:
     """An entry of the map of strings, cut at the limit."""
+    c = state_at(state)
     n = c.strs
     stop = whole_characters(p, end, c.value_bytes)
     if stop < end:
@@ -147,7 +149,8 @@ def append_text(c: Any, key: int, p: int, end: int) -> int:
 
 
 @compiled
-def _forget_number(c: Any, first: int, key: int) -> None:
+def _forget_number(state: int, first: int, key: int) -> None:
+    c = state_at(state)
     for i in range(first, c.nums):
         if load32i(c.nums_key + 4 * i) == key:
             after = c.nums - i - 1
@@ -158,7 +161,8 @@ def _forget_number(c: Any, first: int, key: int) -> None:
 
 
 @compiled
-def _forget_text(c: Any, first: int, key: int) -> None:
+def _forget_text(state: int, first: int, key: int) -> None:
+    c = state_at(state)
     for i in range(first, c.strs):
         if load32i(c.strs_key + 4 * i) == key:
             begin = load64i(c.strs_end + 8 * (i - 1)) if i > 0 else 0
@@ -174,7 +178,8 @@ def _forget_text(c: Any, first: int, key: int) -> None:
 
 
 @compiled
-def _forget_wanted(c: Any, first: int, wanted: int) -> None:
+def _forget_wanted(state: int, first: int, wanted: int) -> None:
+    c = state_at(state)
     for i in range(first, c.wanted):
         if load32i(c.wanted_key + 4 * i) == wanted:
             after = c.wanted - i - 1
@@ -187,14 +192,15 @@ def _forget_wanted(c: Any, first: int, wanted: int) -> None:
 
 
 @compiled
-def forget(c: Any, key: int, wanted: int) -> None:
+def forget(state: int, key: int, wanted: int) -> None:
     """Take back what the open span says under a key that comes again: the last one counts."""
+    c = state_at(state)
     row = c.spans
     first = row > 0
-    _forget_number(c, load32i(c.spans_nums_end + 4 * (row - 1)) if first else 0, key)
-    _forget_text(c, load32i(c.spans_strs_end + 4 * (row - 1)) if first else 0, key)
+    _forget_number(state, load32i(c.spans_nums_end + 4 * (row - 1)) if first else 0, key)
+    _forget_text(state, load32i(c.spans_strs_end + 4 * (row - 1)) if first else 0, key)
     if wanted >= 0:
-        _forget_wanted(c, load32i(c.spans_wanted_end + 4 * (row - 1)) if first else 0, wanted)
+        _forget_wanted(state, load32i(c.spans_wanted_end + 4 * (row - 1)) if first else 0, wanted)
 
 
 @compiled
@@ -227,10 +233,9 @@ def _first_in_list(p: int, end: int) -> tuple[int, int]:
 
 
 @compiled
-def append_wanted(
-    c: Any, dictionary: Any, wanted: int, kind: int, number: float, p: int, end: int
-) -> int:
+def append_wanted(state: int, wanted: int, kind: int, number: float, p: int, end: int) -> int:
     """An entry of a wanted attribute: `number` as it is (nan: none) and the text of [p, end)."""
+    c = state_at(state)
     n = c.wanted
     if n >= c.wanted_capacity:
         c.full = WANTED
@@ -247,7 +252,7 @@ def append_wanted(
     if want & _TEXT and kind != DOUBLE:
         if kind == STRING:
             p, end = _first_in_list(p, end)
-        code = intern(dictionary, p, end)
+        code = intern(c.dictionary, p, end)
     store32(c.wanted_key + 4 * n, wanted)
     store_float(c.wanted_num + 8 * n, number)
     store32(c.wanted_code + 4 * n, code)
@@ -257,25 +262,25 @@ def append_wanted(
 
 
 @compiled
-def _bool_text(c: Any, value: int) -> int:
+def _bool_text(state: int, value: int) -> int:
     """Write true or false to the scratch text; its end."""
+    c = state_at(state)
     store32(c.scratch, _TRUE if value else _FALS)
     store8(c.scratch + 4, 101)
     return c.scratch + (4 if value else 5)
 
 
 @compiled
-def attribute(
-    c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int, in_event: int
-) -> int:
+def attribute(state: int, p: int, end: int, in_event: int) -> int:
     """Clean the KeyValue in [p, end) in place and append what is kept of it to the columns.
 
     Of an event only what is wanted is kept. Returns OK, FULL, BAD or REWRITE.
     """
+    c = state_at(state)
     name, name_end, kind, start, stop = usual_key_value(p, end)
     if stop < 0:
         return stop
-    code, class_, name_hash = key_code(c, dictionary, names, words, name, name_end)
+    code, class_, name_hash = key_code(state, name, name_end)
     if class_ < 0:
         return BAD
     # What follows is the value as text in [a, b), and as number.
@@ -285,7 +290,7 @@ def attribute(
     value_hash = np.uint64(0)
     shown = kind
     if kind == STRING:
-        b = clean(c, words, class_, start, stop, c.unlisted_bytes)
+        b = clean(state, class_, start, stop, c.unlisted_bytes)
         if b < 0:
             return BAD
     elif kind in (INT, DOUBLE, BOOL):
@@ -303,19 +308,19 @@ def attribute(
             if kind == BOOL:
                 value_hash = np.uint64(value != 0)
                 number = np.float64(value != 0)
-                b = _bool_text(c, value)
+                b = _bool_text(state, value)
             elif value > EXACT or value < -EXACT:
                 b = write_int(a, value)
             else:
                 b = a
     elif kind in (ARRAY, KVLIST):
-        status = render(c, names, words, class_, kind, start, stop)
+        status = render(state, class_, kind, start, stop)
         if status < 0:
             return status
         a = c.scratch
         b = a if class_ & HIDDEN else a + c.scratch_used
     elif kind == RAW:
-        b = clean_bytes(c, words, class_, start, stop, c.unlisted_bytes)
+        b = clean_bytes(state, class_, start, stop, c.unlisted_bytes)
         raw_end = min(b, start + c.value_bytes // 4 * 3)
         a = c.base64
         b = write_base64(a, start, raw_end)
@@ -324,7 +329,7 @@ def attribute(
     if class_ & HIDDEN and shown not in (INT, DOUBLE, BOOL):
         shown = STRING
 
-    key = key_of(c, code)
+    key = key_of(state, code)
     wanted = np.int64(key.event if in_event else key.span) - 1
     if not in_event:
         if shown == STRING or shown >= ARRAY:
@@ -337,12 +342,12 @@ def attribute(
             return OK
         c.attributes += 1
         if key.stamp == c.stamp:
-            forget(c, code, wanted)
+            forget(state, code, wanted)
         key.stamp = c.stamp
         if shown == DOUBLE or (shown == INT and a == b):
-            status = append_number(c, code, number)
+            status = append_number(state, code, number)
         else:
-            status = append_text(c, code, a, b)
+            status = append_text(state, code, a, b)
         if status < 0:
             return status
     if wanted < 0 or c.attributes > c.max_attributes:
@@ -353,5 +358,5 @@ def attribute(
         b = write_int(a, np.int64(value_hash))
     elif shown == ARRAY:
         a, b = _first_string(start, stop)
-        b = clean(c, words, class_, a, b, c.unlisted_bytes)
-    return append_wanted(c, dictionary, wanted, shown, number, a, b)
+        b = clean(state, class_, a, b, c.unlisted_bytes)
+    return append_wanted(state, wanted, shown, number, a, b)

@@ -8,11 +8,11 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tailburn.collector.otlp.kernel.attributes import learn_key
 from tailburn.collector.otlp.kernel.ids import normal_id_hash
-from tailburn.collector.otlp.kernel.memory import REVISION, address_of, compiled
-from tailburn.collector.otlp.kernel.names import LONG, class_of_name, patterns_at
+from tailburn.collector.otlp.kernel.memory import REVISION, address_of, entry
+from tailburn.collector.otlp.kernel.names import LONG, class_of_name
 from tailburn.collector.otlp.kernel.state import state_at
 from tailburn.collector.otlp.kernel.strays import resource, stray_attribute
-from tailburn.collector.otlp.kernel.table import Table, intern, table_at
+from tailburn.collector.otlp.kernel.table import Table, intern
 from tailburn.collector.otlp.kernel.workspace import Workspace
 from tailburn.collector.otlp.limits import DEFAULT
 
@@ -20,41 +20,40 @@ from tailburn.collector.otlp.limits import DEFAULT
 def _entries(revision: int) -> tuple[Any, ...]:
     """The functions, compiled anew with every `memory.REVISION`."""
 
-    @compiled
+    @entry
     def enter(state: int, message: NDArray[np.uint8]) -> int:
         c = state_at(state)
         c.revision = revision
         p = np.int64(message.ctypes.data)
         c.readable = p + len(message)
-        patterns, words = patterns_at(c.names), patterns_at(c.words)
-        status = resource(c, table_at(c.resources), patterns, words, p, c.readable)
+        status = resource(state, p, c.readable)
         return status if status < 0 else c.resource_code
 
-    @compiled
+    @entry
     def learn(state: int, name: NDArray[np.uint8], code: int) -> None:
         c = state_at(state)
         c.revision = revision
         p = np.int64(name.ctypes.data)
-        class_ = class_of_name(patterns_at(c.names), p, p + len(name)) | LONG
-        learn_key(c, table_at(c.dictionary), code, class_)
+        class_ = class_of_name(c.names, p, p + len(name)) | LONG
+        learn_key(state, code, class_)
 
-    @compiled
+    @entry
     def intern_bytes(table: int, text: NDArray[np.uint8]) -> int:
         p = np.int64(text.ctypes.data)
-        return intern(table_at(table), p, p + len(text)) if revision else 0
+        return intern(table, p, p + len(text)) if revision else 0
 
-    @compiled
+    @entry
     def hash_bytes(text: NDArray[np.uint8]) -> np.uint64:
         p = np.int64(text.ctypes.data)
         return normal_id_hash(p, p + len(text)) if revision else np.uint64(0)
 
-    @compiled
+    @entry
     def clean(state: int, attribute: NDArray[np.uint8]) -> int:
         c = state_at(state)
         c.revision = revision
         p = np.int64(attribute.ctypes.data)
         c.readable = p + len(attribute)
-        status, _ = stray_attribute(c, patterns_at(c.names), patterns_at(c.words), p, c.readable)
+        status, _ = stray_attribute(state, p, c.readable)
         return status
 
     return enter, learn, intern_bytes, hash_bytes, clean

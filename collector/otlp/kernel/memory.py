@@ -14,7 +14,15 @@ from llvmlite import ir
 from numba import from_dtype, njit, types
 from numba.extending import intrinsic
 
-compiled = njit(nogil=True, cache=True, error_model="numpy")
+# A function that only compiled code calls. Not cached by itself: see REVISION.
+compiled = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+# A function that Python calls.
+entry = njit(nogil=True, cache=True, error_model="numpy")
+
+# Becomes part of its one caller before that is compiled: each level of calls costs LLVM another
+# pass over all that lies below it.
+inlined = njit(nogil=True, error_model="numpy", inline="always")
 
 
 def _revision() -> int:
@@ -26,10 +34,8 @@ def _revision() -> int:
 
 REVISION: Final = _revision()
 """Of this folder's code. numba recompiles a cached function when its own file changes, but not
-when a function that it calls does. A function that Python calls therefore closes over this
-number, or takes a record with `REVISION_FIELD`: both are part of the cache's key."""
-
-REVISION_FIELD: Final = (f"revision_{REVISION:x}", np.int64)
+when one that it calls does. An `entry` therefore closes over this number, which makes it a part
+of the key of the cache, and nothing else is cached."""
 
 _I8 = ir.IntType(8)
 _LANES = 16

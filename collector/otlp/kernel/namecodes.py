@@ -4,14 +4,14 @@ Ids inside a name (8 and more hex digits, UUIDs) become `*`: SGLang names its sp
 request and Dynamo its events, and each would take a place in the dictionary.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tailburn.collector.otlp.kernel.hashing import lasting_hash
 from tailburn.collector.otlp.kernel.memory import compiled, load8, same, store8
 from tailburn.collector.otlp.kernel.names import UNLISTED
-from tailburn.collector.otlp.kernel.state import key_of
+from tailburn.collector.otlp.kernel.state import key_of, state_at
 from tailburn.collector.otlp.kernel.table import MISSING, find, hash_for, intern, lasting_hash_of
 from tailburn.collector.otlp.kernel.text import clean
 from tailburn.collector.otlp.kernel.wire import BAD
@@ -71,8 +71,9 @@ def _id_end(p: int, end: int) -> int:
 
 
 @compiled
-def _without_ids(c: Any, p: int, end: int) -> int:
+def _without_ids(state: int, p: int, end: int) -> int:
     """Write the name to the scratch text with `*` for each id; its length there."""
+    c = state_at(state)
     used = 0
     fresh = True
     while p < end:
@@ -91,22 +92,23 @@ def _without_ids(c: Any, p: int, end: int) -> int:
 
 
 @compiled
-def name_code(c: Any, dictionary: Any, words: Any, p: int, end: int, longest: int) -> int:
+def name_code(state: int, p: int, end: int, longest: int) -> int:
     """Clean a name in place; its code, with its hash in `name_hash`, or BAD."""
-    h = hash_for(dictionary, p, end)
-    code = find(dictionary, p, end, h) if end > p and end - p <= longest else MISSING
-    if code > 0 and key_of(c, code).is_name:
-        c.name_hash = lasting_hash_of(dictionary, code)
+    c = state_at(state)
+    h = hash_for(c.dictionary, p, end)
+    code = find(c.dictionary, p, end, h) if end > p and end - p <= longest else MISSING
+    if code > 0 and key_of(state, code).is_name:
+        c.name_hash = lasting_hash_of(c.dictionary, code)
         return code
-    stop = clean(c, words, UNLISTED, p, end, longest)
+    stop = clean(state, UNLISTED, p, end, longest)
     if stop < 0:
         return BAD
-    used = _without_ids(c, p, stop)
-    code = intern(dictionary, c.scratch, c.scratch + used)
+    used = _without_ids(state, p, stop)
+    code = intern(c.dictionary, c.scratch, c.scratch + used)
     if code > 0:
         unchanged = used == end - p and same(c.scratch, p, used)
-        key_of(c, code).is_name = np.int32(unchanged)
-        c.name_hash = lasting_hash_of(dictionary, code)
+        key_of(state, code).is_name = np.int32(unchanged)
+        c.name_hash = lasting_hash_of(c.dictionary, code)
     else:
         c.name_hash = lasting_hash(c.scratch, c.scratch + used)
     return code

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
 from tailburn.collector.otlp.kernel.memory import (
-    REVISION_FIELD,
     address_of,
     compiled,
     load8,
@@ -37,7 +36,6 @@ _RECORD: Final = np.dtype(
         ("ends", np.int64),
         ("actions", np.int64),
         ("count", np.int64),
-        REVISION_FIELD,
     ],
     align=True,
 )
@@ -79,17 +77,18 @@ def _matches(pattern: int, pattern_end: int, p: int, end: int) -> bool:
 
 
 @compiled
-def class_of_name(record: Any, p: int, end: int) -> int:
+def class_of_name(patterns: int, p: int, end: int) -> int:
     """The class of an attribute's name, by the patterns of `Names.record`."""
+    names = patterns_at(patterns)
     found = KNOWN
     start = np.int64(0)
-    ends = record.ends
-    for i in range(record.count):
+    ends = names.ends
+    for i in range(names.count):
         stop = np.int64(load8(ends + 2 * i)) | (np.int64(load8(ends + 2 * i + 1)) << 8)
-        action = load8(record.actions + i)
+        action = load8(names.actions + i)
         blanking = action == TEXT_BLANKED or action == (TEXT_BLANKED | NUMBERS_BLANKED)
         wanted = not (blanking and found & _KEEP)
-        if wanted and _matches(record.bytes + start, record.bytes + stop, p, end):
+        if wanted and _matches(names.bytes + start, names.bytes + stop, p, end):
             found |= action
         start = stop
     return found & ~_KEEP

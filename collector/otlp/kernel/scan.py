@@ -5,13 +5,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.otlp.kernel.memory import REVISION, compiled
+from tailburn.collector.otlp.kernel.memory import REVISION, compiled, entry, inlined
 from tailburn.collector.otlp.kernel.namecodes import name_code
-from tailburn.collector.otlp.kernel.names import UNLISTED, patterns_at
+from tailburn.collector.otlp.kernel.names import UNLISTED
 from tailburn.collector.otlp.kernel.span import span
 from tailburn.collector.otlp.kernel.state import OK, state_at
 from tailburn.collector.otlp.kernel.strays import resource, stray_attribute
-from tailburn.collector.otlp.kernel.table import table_at
 from tailburn.collector.otlp.kernel.text import blank, clean
 from tailburn.collector.otlp.kernel.wire import BAD, BYTES, REWRITE, extent, skip, tag
 
@@ -21,9 +20,10 @@ _SCHEMA: Final = 3
 
 
 @compiled
-def _head(c: Any, words: Any, p: int, end: int) -> tuple[int, int, int]:
+def _head(state: int, p: int, end: int) -> tuple[int, int, int]:
     """First pass over ResourceSpans or ScopeSpans: status, and the extent of the message
     that says whose children these are, which may stand behind them."""
+    c = state_at(state)
     a = p
     b = p
     seen = False
@@ -49,7 +49,7 @@ def _head(c: Any, words: Any, p: int, end: int) -> tuple[int, int, int]:
             seen = True
             a, b = start, stop
         elif field == _SCHEMA:
-            if clean(c, words, UNLISTED, start, stop, c.unlisted_bytes) < 0:
+            if clean(state, UNLISTED, start, stop, c.unlisted_bytes) < 0:
                 return BAD, a, b
         else:
             blank(start, stop)
@@ -57,8 +57,9 @@ def _head(c: Any, words: Any, p: int, end: int) -> tuple[int, int, int]:
 
 
 @compiled
-def _scope(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
+def _scope(state: int, p: int, end: int) -> int:
     """Clean an InstrumentationScope; its name's code and hash go to `scope_code` and `_hash`."""
+    c = state_at(state)
     c.scope_code = 0
     c.name_hash = 0
     while p < end:
@@ -77,12 +78,12 @@ def _scope(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
         p = b
         status = OK
         if field == 1:
-            status = name_code(c, dictionary, words, a, b, c.name_bytes)
+            status = name_code(state, a, b, c.name_bytes)
             c.scope_code = status
         elif field == 2:
-            status = clean(c, words, UNLISTED, a, b, c.unlisted_bytes)
+            status = clean(state, UNLISTED, a, b, c.unlisted_bytes)
         elif field == 3:
-            status, _ = stray_attribute(c, names, words, a, b)
+            status, _ = stray_attribute(state, a, b)
         else:
             blank(a, b)
         if status < 0:
@@ -91,11 +92,11 @@ def _scope(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
     return OK
 
 
-@compiled
-def _scope_spans(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
-    status, a, b = _head(c, words, p, end)
+@inlined
+def _scope_spans(state: int, p: int, end: int) -> int:
+    status, a, b = _head(state, p, end)
     if status == OK:
-        status = _scope(c, dictionary, names, words, a, b)
+        status = _scope(state, a, b)
     if status < 0:
         return status
     while p < end:
@@ -106,19 +107,17 @@ def _scope_spans(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: i
         a, b = extent(p, end)
         p = b
         if field == _CHILDREN:
-            status = span(c, dictionary, names, words, a, b)
+            status = span(state, a, b)
             if status < 0:
                 return status
     return OK
 
 
-@compiled
-def _resource_spans(
-    c: Any, dictionary: Any, resources: Any, names: Any, words: Any, p: int, end: int
-) -> int:
-    status, a, b = _head(c, words, p, end)
+@inlined
+def _resource_spans(state: int, p: int, end: int) -> int:
+    status, a, b = _head(state, p, end)
     if status == OK:
-        status = resource(c, resources, names, words, a, b)
+        status = resource(state, a, b)
     if status < 0:
         return status
     while p < end:
@@ -129,16 +128,15 @@ def _resource_spans(
         a, b = extent(p, end)
         p = b
         if field == _CHILDREN:
-            status = _scope_spans(c, dictionary, names, words, a, b)
+            status = _scope_spans(state, a, b)
             if status < 0:
                 return status
     return OK
 
 
-@compiled
-def _request(c: Any, p: int, end: int) -> int:
-    dictionary, resources = table_at(c.dictionary), table_at(c.resources)
-    names, words = patterns_at(c.names), patterns_at(c.words)
+@inlined
+def _request(state: int, p: int, end: int) -> int:
+    c = state_at(state)
     c.readable = end
     c.span_index = 0
     while p < end:
@@ -158,7 +156,7 @@ def _request(c: Any, p: int, end: int) -> int:
         if field != 1:
             blank(a, b)
             continue
-        status = _resource_spans(c, dictionary, resources, names, words, a, b)
+        status = _resource_spans(state, a, b)
         if status < 0:
             return status
     return OK
@@ -167,7 +165,7 @@ def _request(c: Any, p: int, end: int) -> int:
 def _entry(revision: int) -> Any:
     """`scan`, compiled anew when anything in this folder changes: see `memory.REVISION`."""
 
-    @compiled
+    @entry
     def scan(state: int, body: NDArray[np.uint8], received_ns: int, tenant: int) -> int:
         """Append the spans of an ExportTraceServiceRequest to the open batch of the state at
         this address, blanking the body in place.
@@ -185,7 +183,7 @@ def _entry(revision: int) -> Any:
         strs, bytes_, events = c.strs, c.bytes, c.events
         attributes, dropped, cut = c.dropped_attributes, c.dropped_events, c.cut_values
         start = np.int64(body.ctypes.data)
-        status = _request(c, start, start + len(body))
+        status = _request(state, start, start + len(body))
         if status < 0:
             c.spans, c.wanted, c.nums = spans, wanted, nums
             c.strs, c.bytes, c.events = strs, bytes_, events

@@ -1,6 +1,6 @@
 """One Span message into the open batch, for compiled code."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tailburn.collector.otlp.kernel.state import (
     FULL,
     OK,
     REJECTS,
+    state_at,
 )
 from tailburn.collector.otlp.kernel.strays import stray_attribute
 from tailburn.collector.otlp.kernel.text import blank, clean
@@ -72,7 +73,8 @@ def _enum(value: np.uint64, highest: np.uint64) -> int:
 
 
 @compiled
-def _event(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
+def _event(state: int, p: int, end: int) -> int:
+    c = state_at(state)
     time = np.int64(0)
     code = 0
     c.name_hash = 0
@@ -87,11 +89,11 @@ def _event(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
                 return BAD
             status = OK
             if field == 2:
-                code = name_code(c, dictionary, words, a, b, c.event_name_bytes)
+                code = name_code(state, a, b, c.event_name_bytes)
                 status = code
                 c.guess = code * _GUESS_STRIDE
             elif field == 3:
-                status = attribute(c, dictionary, names, words, a, b, _EVENT)
+                status = attribute(state, a, b, _EVENT)
             else:
                 blank(a, b)
             if status < 0:
@@ -120,8 +122,9 @@ def _event(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) ->
 
 
 @compiled
-def _link(c: Any, names: Any, words: Any, p: int, end: int) -> int:
+def _link(state: int, p: int, end: int) -> int:
     """Clean a Link; nothing is kept of it."""
+    c = state_at(state)
     while p < end:
         c.at = p
         field, wire, p = tag(p, end)
@@ -133,9 +136,9 @@ def _link(c: Any, names: Any, words: Any, p: int, end: int) -> int:
                 return BAD
             status = OK
             if field == 3:
-                status = clean(c, words, UNLISTED, a, b, _TRACE_STATE_BYTES)
+                status = clean(state, UNLISTED, a, b, _TRACE_STATE_BYTES)
             elif field == 4:
-                status, _ = stray_attribute(c, names, words, a, b)
+                status, _ = stray_attribute(state, a, b)
             elif not ((field == 1 and b - a == 16) or (field == 2 and b - a == 8)):
                 blank(a, b)
             if status < 0:
@@ -149,8 +152,9 @@ def _link(c: Any, names: Any, words: Any, p: int, end: int) -> int:
 
 
 @compiled
-def _status(c: Any, words: Any, p: int, end: int) -> int:
+def _status(state: int, p: int, end: int) -> int:
     """Clean a Status; its code, or BAD or REWRITE."""
+    c = state_at(state)
     code = 0
     while p < end:
         c.at = p
@@ -162,7 +166,7 @@ def _status(c: Any, words: Any, p: int, end: int) -> int:
             if b < 0:
                 return BAD
             if field == 2:
-                if clean(c, words, UNLISTED, a, b, c.unlisted_bytes) < 0:
+                if clean(state, UNLISTED, a, b, c.unlisted_bytes) < 0:
                     return BAD
             else:
                 blank(a, b)
@@ -179,8 +183,9 @@ def _status(c: Any, words: Any, p: int, end: int) -> int:
 
 
 @compiled
-def _reject(c: Any, reason: int, length: int) -> None:
+def _reject(state: int, reason: int, length: int) -> None:
     """Count a span that is not taken; its entries in other groups are the caller's to undo."""
+    c = state_at(state)
     if c.rejected == 0:
         c.first_index = c.span_index
         c.first_reason = reason
@@ -210,9 +215,10 @@ def _is_id(p: int, length: int, wanted: int) -> bool:
 
 @compiled
 def _append(
-    c: Any, trace: int, span_id: int, parent: np.uint64, start: int, end: int, digest: np.uint64
+    state: int, trace: int, span_id: int, parent: np.uint64, start: int, end: int, digest: np.uint64
 ) -> None:
     """Write the row but for the columns that `span` writes while it reads."""
+    c = state_at(state)
     n = c.spans
     store64(c.spans_trace_low + 8 * n, load64(trace))
     store64(c.spans_trace_high + 8 * n, load64(trace + 8))
@@ -237,8 +243,9 @@ def _append(
 
 
 @compiled
-def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> int:
+def span(state: int, p: int, end: int) -> int:
     """Append the Span in [p, end), or count it as rejected. OK, FULL, BAD or REWRITE."""
+    c = state_at(state)
     n = c.spans
     if n >= c.spans_capacity:
         c.full = SPANS
@@ -277,7 +284,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
             p = b
             status = OK
             if field == 9:
-                status = attribute(c, dictionary, names, words, a, b, _SPAN)
+                status = attribute(state, a, b, _SPAN)
             elif field == 1:
                 trace = a
                 trace_length = b - a
@@ -288,22 +295,22 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
                 parent_id = a
                 parent_length = b - a
             elif field == 5:
-                name = name_code(c, dictionary, words, a, b, c.name_bytes)
+                name = name_code(state, a, b, c.name_bytes)
                 name_hash = c.name_hash
                 status = name
                 c.guess = name * _GUESS_STRIDE
             elif field == 11:
-                status = _event(c, dictionary, names, words, a, b)
+                status = _event(state, a, b)
             elif field == 13:
-                status = _link(c, names, words, a, b)
+                status = _link(state, a, b)
             elif field == 15:
                 if status_seen:
                     return REWRITE
                 status_seen = True
-                status_code = _status(c, words, a, b)
+                status_code = _status(state, a, b)
                 status = status_code
             elif field == 3:
-                status = clean(c, words, UNLISTED, a, b, _TRACE_STATE_BYTES)
+                status = clean(state, UNLISTED, a, b, _TRACE_STATE_BYTES)
                 if status > 0:
                     c.weight = weight_of(a, status)
             else:
@@ -335,7 +342,7 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
     elif parent_length != 0 and parent_length != 8:
         reason, length = BAD_PARENT_ID, parent_length
     if reason >= 0:
-        _reject(c, reason, length)
+        _reject(state, reason, length)
         c.wanted, c.nums, c.strs, c.bytes, c.events = wanted, nums, strs, bytes_, events
     else:
         parent = load64(parent_id) if parent_length == 8 else np.uint64(0)
@@ -348,6 +355,6 @@ def span(c: Any, dictionary: Any, names: Any, words: Any, p: int, end: int) -> i
         store8(c.spans_status + n, status_code)
         store32(c.spans_flags + 4 * n, flags)
         store32(c.spans_name + 4 * n, name)
-        _append(c, trace, span_id, parent, start, stop, digest)
+        _append(state, trace, span_id, parent, start, stop, digest)
     c.span_index += 1
     return OK

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from tailburn.collector.otlp.kernel.buffers import FIELDS
-from tailburn.collector.otlp.kernel.memory import REVISION_FIELD, compiled, reference
+from tailburn.collector.otlp.kernel.memory import compiled, reference
 
 OK: Final = 0
 FULL: Final = -3  # a group of the open batch has no room: `full` says which
@@ -93,7 +93,6 @@ RECORD: Final = np.dtype(
         ("dropped_attributes", np.int64),
         ("dropped_events", np.int64),
         ("cut_values", np.int64),
-        REVISION_FIELD,
     ],
     align=True,
 )
@@ -104,6 +103,7 @@ _KEY_BYTES: Final = KEY.itemsize
 
 
 @compiled
-def key_of(c: Any, code: int) -> Any:
+def key_of(state: int, code: int) -> Any:
     """What is known of a code."""
+    c = state_at(state)
     return _key_at(c.keys + code * _KEY_BYTES)

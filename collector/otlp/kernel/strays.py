@@ -1,13 +1,13 @@
 """Messages whose attributes don't become columns: resources, scopes, links. Cleaned in place."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tailburn.collector.otlp.kernel.hashing import lasting_hash, mix
 from tailburn.collector.otlp.kernel.memory import compiled
 from tailburn.collector.otlp.kernel.names import HIDDEN, TAINTED, UNLISTED
-from tailburn.collector.otlp.kernel.state import OK
+from tailburn.collector.otlp.kernel.state import OK, state_at
 from tailburn.collector.otlp.kernel.table import MISSING, find, hash_for, insert, lasting_hash_of
 from tailburn.collector.otlp.kernel.text import blank, clean
 from tailburn.collector.otlp.kernel.values import class_of_key, key_value, render
@@ -17,15 +17,16 @@ _ENTITY_REFS: Final = 3
 
 
 @compiled
-def stray_attribute(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[int, np.uint64]:
+def stray_attribute(state: int, p: int, end: int) -> tuple[int, np.uint64]:
     """Clean a KeyValue in place: OK, BAD or REWRITE, and the lasting hash of what is left."""
+    c = state_at(state)
     key, key_end, kind, start, stop = key_value(p, end)
     if stop < 0:
         return stop, np.uint64(0)
     if not is_utf8(key, key_end):
         return BAD, np.uint64(0)
-    class_ = class_of_key(c, names, words, key, key_end)
-    status = render(c, names, words, class_, kind, start, stop)
+    class_ = class_of_key(state, key, key_end)
+    status = render(state, class_, kind, start, stop)
     if status < 0:
         return status, np.uint64(0)
     name_hash = np.uint64(1) if class_ & TAINTED else lasting_hash(key, key_end)
@@ -34,15 +35,16 @@ def stray_attribute(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[i
 
 
 @compiled
-def _entity(c: Any, words: Any, p: int, end: int) -> int:
+def _entity(state: int, p: int, end: int) -> int:
     """Clean an EntityRef, a message of strings."""
+    c = state_at(state)
     while p < end:
         field, wire, p = tag(p, end)
         if p < 0:
             return BAD
         if wire == BYTES:
             a, b = extent(p, end)
-            if b < 0 or clean(c, words, UNLISTED, a, b, c.unlisted_bytes) < 0:
+            if b < 0 or clean(state, UNLISTED, a, b, c.unlisted_bytes) < 0:
                 return BAD
             p = b
         else:
@@ -53,7 +55,8 @@ def _entity(c: Any, words: Any, p: int, end: int) -> int:
 
 
 @compiled
-def _clean_resource(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[int, np.uint64]:
+def _clean_resource(state: int, p: int, end: int) -> tuple[int, np.uint64]:
+    c = state_at(state)
     total = np.uint64(1)
     while p < end:
         c.at = p
@@ -70,10 +73,10 @@ def _clean_resource(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[i
             return BAD, total
         p = b
         if field == 1:
-            status, value = stray_attribute(c, names, words, a, b)
+            status, value = stray_attribute(state, a, b)
             total += value
         elif field == _ENTITY_REFS:
-            status = _entity(c, words, a, b)
+            status = _entity(state, a, b)
         else:
             blank(a, b)
             status = OK
@@ -83,25 +86,26 @@ def _clean_resource(c: Any, names: Any, words: Any, p: int, end: int) -> tuple[i
 
 
 @compiled
-def resource(c: Any, resources: Any, names: Any, words: Any, p: int, end: int) -> int:
+def resource(state: int, p: int, end: int) -> int:
     """Clean a Resource in place; its code and content hash go to `resource_code` and `_hash`.
 
     The table holds clean resources only, so one that it knows needs no cleaning.
     """
-    h = hash_for(resources, p, end)
-    code = find(resources, p, end, h)
+    c = state_at(state)
+    h = hash_for(c.resources, p, end)
+    code = find(c.resources, p, end, h)
     if code <= 0:
-        status, total = _clean_resource(c, names, words, p, end)
+        status, total = _clean_resource(state, p, end)
         if status < 0:
             return status
-        h = hash_for(resources, p, end)
-        code = find(resources, p, end, h)
+        h = hash_for(c.resources, p, end)
+        code = find(c.resources, p, end, h)
         if code == MISSING:
-            code = insert(resources, p, end, h, total)
+            code = insert(c.resources, p, end, h, total)
         if code <= 0:
             c.resource_code = 0
             c.resource_hash = total
             return OK
     c.resource_code = code
-    c.resource_hash = lasting_hash_of(resources, code)
+    c.resource_hash = lasting_hash_of(c.resources, code)
     return OK

@@ -5,13 +5,12 @@ keys can fill the table but not slow it down. Nothing is ever removed.
 """
 
 import secrets
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tailburn.collector.otlp.kernel.hashing import hash_bytes, lasting_hash
 from tailburn.collector.otlp.kernel.memory import (
-    REVISION_FIELD,
     address_of,
     compiled,
     copy,
@@ -42,7 +41,6 @@ _RECORD: Final = np.dtype(
         ("overflowed", np.int64),
         ("seed_a", np.uint64),
         ("seed_b", np.uint64),
-        REVISION_FIELD,
     ],
     align=True,
 )
@@ -52,43 +50,49 @@ table_at = reference(_RECORD)
 
 
 @compiled
-def hash_for(table: Any, p: int, end: int) -> np.uint64:
+def hash_for(table: int, p: int, end: int) -> np.uint64:
     """The table's own hash of the bytes; never 0."""
-    h = hash_bytes(p, end, table.seed_a, table.seed_b)
+    t = table_at(table)
+    h = hash_bytes(p, end, t.seed_a, t.seed_b)
     return h if h != np.uint64(0) else np.uint64(1)
 
 
 @compiled
-def entry_is(table: Any, code: int, p: int, length: int) -> bool:
+def entry_is(table: int, code: int, p: int, length: int) -> bool:
     """Whether `code` stands for these bytes."""
-    entry = table.entries + code * _ENTRY
-    return load64i(entry + 8) == length and same(table.arena + load64i(entry), p, length)
+    t = table_at(table)
+    entry = t.entries + code * _ENTRY
+    return load64i(entry + 8) == length and same(t.arena + load64i(entry), p, length)
 
 
 @compiled
-def lasting_hash_of(table: Any, code: int) -> np.uint64:
+def lasting_hash_of(table: int, code: int) -> np.uint64:
     """The hash that was given with the entry."""
-    return load64(table.entries + code * _ENTRY + 16)
+    t = table_at(table)
+    return load64(t.entries + code * _ENTRY + 16)
 
 
 @compiled
-def length_of(table: Any, code: int) -> int:
+def length_of(table: int, code: int) -> int:
     """How many bytes a code stands for."""
-    return load64i(table.entries + code * _ENTRY + 8)
+    t = table_at(table)
+    return load64i(t.entries + code * _ENTRY + 8)
 
 
 @compiled
-def text_address(table: Any, code: int) -> int:
+def text_address(table: int, code: int) -> int:
     """Where the bytes of a code stand; they never move."""
-    return table.arena + load64i(table.entries + code * _ENTRY)
+    t = table_at(table)
+    return t.arena + load64i(t.entries + code * _ENTRY)
 
 
 @compiled
-def find(table: Any, p: int, end: int, h: np.uint64) -> int:
+def find(table: int, p: int, end: int, h: np.uint64) -> int:
     """The code of the bytes whose `hash_for` is `h`, or MISSING."""
-    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & table.mask
+    t = table_at(table)
+    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & t.mask
     for _ in range(_MAX_PROBES):
-        slot = table.slots + i * _SLOT
+        slot = t.slots + i * _SLOT
         found = load64(slot)
         if found == h:
             code = load64i(slot + 8)
@@ -96,40 +100,41 @@ def find(table: Any, p: int, end: int, h: np.uint64) -> int:
                 return code
         elif found == np.uint64(0):
             return MISSING
-        i = (i + 1) & table.mask
+        i = (i + 1) & t.mask
     return MISSING
 
 
 @compiled
-def insert(table: Any, p: int, end: int, h: np.uint64, lasting: np.uint64) -> int:
+def insert(table: int, p: int, end: int, h: np.uint64, lasting: np.uint64) -> int:
     """A new code for bytes that `find` misses; 0 when there is no room, which is counted."""
+    t = table_at(table)
     length = end - p
-    full = table.count >= table.capacity or length > table.longest
-    if full or table.arena_used + length > table.arena_bytes:
-        table.overflowed += 1
+    full = t.count >= t.capacity or length > t.longest
+    if full or t.arena_used + length > t.arena_bytes:
+        t.overflowed += 1
         return 0
-    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & table.mask
+    i = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & t.mask
     for _ in range(_MAX_PROBES):
-        slot = table.slots + i * _SLOT
+        slot = t.slots + i * _SLOT
         if load64(slot) == np.uint64(0):
-            code = table.count
-            entry = table.entries + code * _ENTRY
-            copy(table.arena + table.arena_used, p, length)
-            store64(entry, table.arena_used)
+            code = t.count
+            entry = t.entries + code * _ENTRY
+            copy(t.arena + t.arena_used, p, length)
+            store64(entry, t.arena_used)
             store64(entry + 8, length)
             store64(entry + 16, lasting)
             store64(slot, h)
             store64(slot + 8, code)
-            table.arena_used += length
-            table.count += 1
+            t.arena_used += length
+            t.count += 1
             return code
-        i = (i + 1) & table.mask
-    table.overflowed += 1
+        i = (i + 1) & t.mask
+    t.overflowed += 1
     return 0
 
 
 @compiled
-def intern(table: Any, p: int, end: int) -> int:
+def intern(table: int, p: int, end: int) -> int:
     """The code of the bytes, new or known; 0 when there is no room. The caller checked UTF-8."""
     if p == end:
         return 0

@@ -4,10 +4,11 @@ Blanked bytes become spaces, so that a body keeps its length, its framing and it
 A string of spaces therefore counts as empty, and blanking twice changes nothing.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from tailburn.collector.otlp.kernel.memory import compiled, copy, equal16, fill, high16, load8
-from tailburn.collector.otlp.kernel.names import HIDDEN, LONG, URL, plain
+from tailburn.collector.otlp.kernel.names import HIDDEN, LONG, URL, patterns_at, plain
+from tailburn.collector.otlp.kernel.state import state_at
 from tailburn.collector.otlp.kernel.wire import BAD, is_utf8
 
 BLANK: Final = 32
@@ -101,8 +102,9 @@ def _is_bearer(p: int, end: int) -> bool:
 
 
 @compiled
-def _is_assignment(words: Any, start: int, p: int, end: int) -> bool:
+def _is_assignment(words: int, start: int, p: int, end: int) -> bool:
     """Whether the `:` or `=` at `p` stands behind one of the words, and a value behind it."""
+    list_ = patterns_at(words)
     stop = p
     while stop > start and load8(stop - 1) in (32, 34, 39, 92):
         stop -= 1
@@ -112,14 +114,14 @@ def _is_assignment(words: Any, start: int, p: int, end: int) -> bool:
     if p == end or load8(p) in (44, 125, 93):
         return False
     begin = 0
-    for i in range(words.count):
-        ends = words.ends + 2 * i
+    for i in range(list_.count):
+        ends = list_.ends + 2 * i
         after = load8(ends) | (load8(ends + 1) << 8)
         length = after - begin
         if stop - start >= length:
             equal = True
             for j in range(length):
-                if plain(load8(stop - length + j)) != load8(words.bytes + begin + j):
+                if plain(load8(stop - length + j)) != load8(list_.bytes + begin + j):
                     equal = False
                     break
             if equal:
@@ -129,7 +131,7 @@ def _is_assignment(words: Any, start: int, p: int, end: int) -> bool:
 
 
 @compiled
-def holds_secret(words: Any, p: int, end: int) -> bool:
+def holds_secret(words: int, p: int, end: int) -> bool:
     """Whether a string holds an e-mail address, a credential, or a word and its value."""
     start = p
     while p < end:
@@ -190,7 +192,7 @@ def blank(p: int, end: int) -> None:
 
 
 @compiled
-def _clean(words: Any, class_: int, flags: int, p: int, end: int) -> int:
+def _clean(words: int, class_: int, flags: int, p: int, end: int) -> int:
     stop = end
     if flags & _SUSPECT:
         stop = _query_at(p, end, class_ & URL != 0)
@@ -204,20 +206,22 @@ def _clean(words: Any, class_: int, flags: int, p: int, end: int) -> int:
 
 
 @compiled
-def clean_bytes(c: Any, words: Any, class_: int, p: int, end: int, longest: int) -> int:
+def clean_bytes(state: int, class_: int, p: int, end: int, longest: int) -> int:
     """Blank in place what may not be kept of a string; the end of what may.
 
     `class_` is that of its name; `longest` holds for strings that aren't LONG.
     """
+    c = state_at(state)
     if class_ & HIDDEN or (end - p > longest and not class_ & LONG):
         blank(p, end)
         return p
-    return _clean(words, class_, inspect(c.pad, p, end, c.readable), p, end)
+    return _clean(c.words, class_, inspect(c.pad, p, end, c.readable), p, end)
 
 
 @compiled
-def clean(c: Any, words: Any, class_: int, p: int, end: int, longest: int) -> int:
+def clean(state: int, class_: int, p: int, end: int, longest: int) -> int:
     """As `clean_bytes`, of a string; BAD if that is no UTF-8."""
+    c = state_at(state)
     if class_ & HIDDEN or (end - p > longest and not class_ & LONG):
         if not is_utf8(p, end):
             return BAD
@@ -226,4 +230,4 @@ def clean(c: Any, words: Any, class_: int, p: int, end: int, longest: int) -> in
     flags = inspect(c.pad, p, end, c.readable)
     if flags & _WIDE and not is_utf8(p, end):
         return BAD
-    return _clean(words, class_, flags, p, end)
+    return _clean(c.words, class_, flags, p, end)

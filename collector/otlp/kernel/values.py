@@ -1,6 +1,6 @@
 """Attribute values: KeyValue and AnyValue messages, and nested ones as JSON text."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tailburn.collector.otlp.kernel.names import (
     class_of_name,
 )
 from tailburn.collector.otlp.kernel.numbers import write_base64, write_float, write_int
+from tailburn.collector.otlp.kernel.state import state_at
 from tailburn.collector.otlp.kernel.text import blank, clean, clean_bytes
 from tailburn.collector.otlp.kernel.wire import (
     BAD,
@@ -191,7 +192,8 @@ def zero(kind: int, p: int, end: int) -> None:
 
 
 @compiled
-def _put(c: Any, byte: int) -> None:
+def _put(state: int, byte: int) -> None:
+    c = state_at(state)
     if c.scratch_used < c.value_bytes and not c.scratch_full:
         store8(c.scratch + c.scratch_used, byte)
         c.scratch_used += 1
@@ -200,16 +202,17 @@ def _put(c: Any, byte: int) -> None:
 
 
 @compiled
-def _put_name(c: Any, packed: int) -> None:
+def _put_name(state: int, packed: int) -> None:
     """Append at most eight ASCII characters, the first one lowest."""
     while packed:
-        _put(c, packed & 0xFF)
+        _put(state, packed & 0xFF)
         packed >>= 8
 
 
 @compiled
-def _put_text(c: Any, p: int, end: int) -> None:
+def _put_text(state: int, p: int, end: int) -> None:
     """Append UTF-8 to the scratch text, cut where that is full."""
+    c = state_at(state)
     if c.scratch_full:
         return
     stop = whole_characters(p, end, c.value_bytes - c.scratch_used)
@@ -220,95 +223,100 @@ def _put_text(c: Any, p: int, end: int) -> None:
 
 
 @compiled
-def _put_string(c: Any, p: int, end: int) -> None:
+def _put_string(state: int, p: int, end: int) -> None:
     """Append UTF-8 as a JSON string."""
-    _put(c, _QUOTE)
+    c = state_at(state)
+    _put(state, _QUOTE)
     plain = p
     while p < end and not c.scratch_full:
         byte = load8(p)
         if byte < 32 or byte == 34 or byte == 92:
-            _put_text(c, plain, p)
-            _put(c, _BACKSLASH)
+            _put_text(state, plain, p)
+            _put(state, _BACKSLASH)
             if byte >= 32:
-                _put(c, byte)
+                _put(state, byte)
             else:
-                _put(c, _U)
-                _put(c, _ZERO)
-                _put(c, _ZERO)
-                _put(c, 48 + (byte >> 4))
+                _put(state, _U)
+                _put(state, _ZERO)
+                _put(state, _ZERO)
+                _put(state, 48 + (byte >> 4))
                 low = byte & 15
-                _put(c, 48 + low if low < 10 else 87 + low)
+                _put(state, 48 + low if low < 10 else 87 + low)
             plain = p + 1
         p += 1
-    _put_text(c, plain, p)
-    _put(c, _QUOTE)
+    _put_text(state, plain, p)
+    _put(state, _QUOTE)
 
 
 @compiled
-def _put_double(c: Any, value: float) -> None:
+def _put_double(state: int, value: float) -> None:
+    c = state_at(state)
     if c.scratch_full:
         return
     if np.isfinite(value):
-        _put_text(c, c.pad, write_float(c.form, c.pad, value))
+        _put_text(state, c.pad, write_float(c.form, c.pad, value))
         return
-    _put(c, _QUOTE)
+    _put(state, _QUOTE)
     if np.isnan(value):
-        _put_name(c, _NAN)
+        _put_name(state, _NAN)
     else:
         if value < 0:
-            _put(c, _MINUS)
-        _put_name(c, _INFINITY)
-    _put(c, _QUOTE)
+            _put(state, _MINUS)
+        _put_name(state, _INFINITY)
+    _put(state, _QUOTE)
 
 
 @compiled
-def _put_scalar(c: Any, words: Any, class_: int, kind: int, p: int, end: int) -> int:
+def _put_scalar(state: int, class_: int, kind: int, p: int, end: int) -> int:
     """Clean a value that is no list, and append it as JSON; BAD if it is no UTF-8."""
+    c = state_at(state)
     if kind == STRING:
-        stop = clean(c, words, class_, p, end, c.unlisted_bytes)
+        stop = clean(state, class_, p, end, c.unlisted_bytes)
         if stop < 0:
             return BAD
-        _put_string(c, p, stop)
+        _put_string(state, p, stop)
     elif kind == RAW:
-        stop = clean_bytes(c, words, class_, p, end, c.unlisted_bytes)
+        stop = clean_bytes(state, class_, p, end, c.unlisted_bytes)
         stop = min(stop, p + c.value_bytes // 4 * 3)
-        _put(c, _QUOTE)
-        _put_text(c, c.base64, write_base64(c.base64, p, stop))
-        _put(c, _QUOTE)
+        _put(state, _QUOTE)
+        _put_text(state, c.base64, write_base64(c.base64, p, stop))
+        _put(state, _QUOTE)
     elif kind in (BOOL, INT, DOUBLE):
         if class_ & (NUMBERS_BLANKED | TAINTED):
             zero(kind, p, end)
         if kind == DOUBLE:
-            _put_double(c, as_float(load64(p)))
+            _put_double(state, as_float(load64(p)))
         elif kind == INT:
-            _put_text(c, c.pad, write_int(c.pad, int_at(p, end)))
+            _put_text(state, c.pad, write_int(c.pad, int_at(p, end)))
         else:
-            _put_name(c, _TRUE if int_at(p, end) else _FALSE)
+            _put_name(state, _TRUE if int_at(p, end) else _FALSE)
     else:
-        _put_name(c, _NULL)
+        _put_name(state, _NULL)
     return 0
 
 
 @compiled
-def class_of_key(c: Any, names: Any, words: Any, p: int, end: int) -> int:
+def class_of_key(state: int, p: int, end: int) -> int:
     """The class of a name that no dictionary holds; blanks it when it holds a secret."""
+    c = state_at(state)
     if end - p > c.name_bytes:
         blank(p, end)
         return TAINTED
-    class_ = class_of_name(names, p, end)
-    if clean_bytes(c, words, UNLISTED, p, end, c.name_bytes) != end:
+    class_ = class_of_name(c.names, p, end)
+    if clean_bytes(state, UNLISTED, p, end, c.name_bytes) != end:
         blank(p, end)
         class_ |= TAINTED
     return class_
 
 
 @compiled
-def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: int) -> int:
+def render(state: int, class_: int, kind: int, p: int, end: int) -> int:
     """Clean a value in place and write it as JSON to the scratch text.
 
     Returns 0, or BAD, or REWRITE when it nests too deep. An explicit stack, since cached
     compiled functions may not call themselves.
     """
+    c = state_at(state)
     c.scratch_used = 0
     c.scratch_full = 0
     depth = 0
@@ -324,15 +332,15 @@ def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: 
             store64(frame + 24, class_)
             store64(frame + 32, 0)
             depth += 1
-            _put(c, _BRACKET if kind == ARRAY else _BRACE)
+            _put(state, _BRACKET if kind == ARRAY else _BRACE)
         else:
-            status = _put_scalar(c, words, class_, kind, p, end)
+            status = _put_scalar(state, class_, kind, p, end)
             if status < 0:
                 return status
             p = resume
         if depth == 0:
             return 0
-        kind, p, end, resume, class_, depth = _next_element(c, names, words, p, depth)
+        kind, p, end, resume, class_, depth = _next_element(state, p, depth)
         if end < 0:
             return end
         if depth == 0:
@@ -340,17 +348,16 @@ def render(c: Any, names: Any, words: Any, class_: int, kind: int, p: int, end: 
 
 
 @compiled
-def _next_element(
-    c: Any, names: Any, words: Any, p: int, depth: int
-) -> tuple[int, int, int, int, int, int]:
+def _next_element(state: int, p: int, depth: int) -> tuple[int, int, int, int, int, int]:
     """From `p`, inside the innermost open list, to the next value: kind, extent, what follows
     it, its class, and the depth, which is 0 when all lists are closed."""
+    c = state_at(state)
     while depth > 0:
         frame = c.frames + (depth - 1) * _FRAME
         frame_end = load64i(frame)
         list_kind = load64i(frame + 16)
         if p >= frame_end:
-            _put(c, (_BRACKET if list_kind == ARRAY else _BRACE) + 2)
+            _put(state, (_BRACKET if list_kind == ARRAY else _BRACE) + 2)
             p = load64i(frame + 8)
             depth -= 1
             continue
@@ -371,7 +378,7 @@ def _next_element(
             continue
         class_ = load64i(frame + 24)
         if load64i(frame + 32):
-            _put(c, _COMMA)
+            _put(state, _COMMA)
         store64(frame + 32, 1)
         if list_kind == ARRAY:
             kind, start, stop = any_value(a, b)
@@ -379,10 +386,10 @@ def _next_element(
         key, key_end, kind, start, stop = key_value(a, b)
         if stop < 0:
             return NOTHING, 0, stop, 0, 0, depth
-        if clean(c, words, class_ & HIDDEN, key, key_end, c.name_bytes) < 0:
+        if clean(state, class_ & HIDDEN, key, key_end, c.name_bytes) < 0:
             return NOTHING, 0, BAD, 0, 0, depth
-        class_ |= class_of_key(c, names, words, key, key_end)
-        _put_string(c, key, key if class_ & TAINTED else key_end)
-        _put(c, _COLON)
+        class_ |= class_of_key(state, key, key_end)
+        _put_string(state, key, key if class_ & TAINTED else key_end)
+        _put(state, _COLON)
         return kind, start, stop, b, class_, depth
     return NOTHING, p, p, p, 0, 0
