@@ -68,6 +68,7 @@ class Pipeline:
         self._again: Decoder | None = None
         self._pool = OffsetPool()
         self._classes = classes
+        self._hashes = np.zeros(0, np.int64)
         self._kept: list[kept.KeptSpans] = []
         self._rows: list[Rows] = []
         self._taken_back: list[Rows] = []
@@ -290,7 +291,7 @@ class Pipeline:
         digests = np.empty(spans + 1, np.int64)
         offset = np.zeros(most_rows + 1, np.int64)
         rows = stitch_units(
-            units, closed_ns, traces, self._tenant_hashes(traces), table.wide, table.narrow,
+            units, closed_ns, traces, self._text_hashes(), table.wide, table.narrow,
             table.tokens, table.emitted[: table.emitted_count], self._pool.arrays(), table.seed,
             most, most_tokens, out, ttft_ns, decode_ns, given, digests, offset,
         )  # fmt: skip
@@ -305,14 +306,14 @@ class Pipeline:
             if len(taken_back):
                 self._taken_back.append(taken_back)
 
-    def _tenant_hashes(self, traces: NDArray[np.int64]) -> NDArray[np.int64]:
-        codes = traces[: self._table.counts[0], taken.T_TENANT]
-        used = np.flatnonzero(np.bincount(codes))
-        by_code = np.zeros(int(used[-1]) + 1, np.int64)
-        for code in used.tolist():
-            text = self.dictionary.text(code).encode()
-            by_code[code] = int.from_bytes(hashlib.blake2b(text, digest_size=7).digest())
-        return by_code[codes]
+    def _text_hashes(self) -> NDArray[np.int64]:
+        """A hash per dictionary code that is the same in every process."""
+        new = self.dictionary.texts[len(self._hashes) :]
+        if new:
+            more = [hashlib.blake2b(text.encode(), digest_size=7).digest() for text in new]
+            numbers = np.array([int.from_bytes(digest) for digest in more], np.int64)
+            self._hashes = np.concatenate([self._hashes, numbers])
+        return self._hashes
 
     def _spans_table(self, texts: Sequence[str]) -> pa.Table:
         spans = kept.concat(self._kept)

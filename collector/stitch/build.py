@@ -80,6 +80,7 @@ def build(
     intervals: tuple[W, W, W, W, W],
     edges_ns: W,
     lost: I8,
+    text_hash: W,
     closed_ns: int,
     out: W,
     ttft_ns: W,
@@ -168,7 +169,7 @@ def build(
     out[at.O_ANCHOR] = wide[anchor, at.SPAN]
     out[at.O_TRACE] = wide[anchor, at.TRACE]
     out[at.O_CLOSED] = closed_ns
-    out[at.O_HASH] = _content_hash(out, ttft_ns, decode_ns)
+    out[at.O_HASH] = _content_hash(out, text_hash, ttft_ns, decode_ns)
     return True
 
 
@@ -384,11 +385,14 @@ def _dimensions(narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W, 
 
 
 @inlined
-def _content_hash(out: W, ttft_ns: W, decode_ns: W) -> int:
+def _content_hash(out: W, text_hash: W, ttft_ns: W, decode_ns: W) -> int:
+    """The same in every process and order of arrival: texts count by their hash, not code."""
     h = np.int64(17)
-    for c in range(at.O_START, len(out)):
-        if c != at.O_HASH and c != at.O_OFFSET and c != at.O_HALF_WIDTH:
+    for c in range(at.O_START, at.O_HASH):
+        if c != at.O_OFFSET and c != at.O_HALF_WIDTH:
             h = _fold(h, out[c])
+    for c in range(at.O_CODES, len(out)):
+        h = _fold(h, text_hash[out[c]])
     for i in range(len(ttft_ns)):
         h = _fold(_fold(h, ttft_ns[i]), decode_ns[i])
     return mix(h, 11)

@@ -114,6 +114,7 @@ def unite(traces: W, emitted: W, a: int, b: int) -> bool:
         else:
             traces[a, T_CHECKED_NS] = traces[b, T_CHECKED_NS]
             traces[a, T_OPEN] = 1
+        traces[b, T_OPEN] = 0
     if traces[b, T_EMITTED] != NOTHING:
         e = traces[b, T_EMITTED]
         while emitted[e, 0] != NOTHING:

@@ -71,6 +71,19 @@ def _same_span(wide: W, k: int, span: int, trace: int) -> bool:
 
 
 @inlined
+def _has_client_twin(wide: W, narrow: N, k: int, seed: int, slots: N, size: int) -> bool:
+    """Whether the caller's span of this server bears the same id, as Zipkin's clients share it."""
+    j = mix(wide[k, SPAN] ^ wide[k, TRACE], seed) & (size - 1)
+    while slots[j] >= 0:
+        other = slots[j]
+        calls = narrow[other, ROLE] == CALL or narrow[other, ROLE] == EDGE
+        if calls and _same_span(wide, other, wide[k, SPAN], wide[k, TRACE]):
+            return True
+        j = (j + 1) & (size - 1)
+    return False
+
+
+@inlined
 def _fits_better(wide: W, other: int, best: int, child: int) -> bool:
     """Whether `other` is the likelier parent of `child`: the last to start before it."""
     start = wide[child, START]
@@ -80,11 +93,12 @@ def _fits_better(wide: W, other: int, best: int, child: int) -> bool:
 
 
 @inlined
-def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
+def find_parents(wide: W, narrow: N, count: int, seed: int, slots: N, parent: W) -> bool:
     """Fill `parent` with the row of each span's parent, NO_PARENT or PARENT_MISSING.
 
     `slots` is scratch, at least four times `count` long. Where several spans bear the parent's
-    id, the last to start before the child is meant. Returns whether any did.
+    id, the last to start before the child is meant. Returns whether one id stands for
+    different spans, other than a caller and its server.
     """
     size = 16
     while size < 2 * count:
@@ -95,8 +109,11 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
         j = mix(wide[k, SPAN] ^ wide[k, TRACE], seed) & (size - 1)
         twins = 0
         while slots[j] >= 0:
-            if _same_span(wide, slots[j], wide[k, SPAN], wide[k, TRACE]):
-                conflict = True
+            other = slots[j]
+            if _same_span(wide, other, wide[k, SPAN], wide[k, TRACE]):
+                conflict = conflict or (narrow[k, ROLE] == SERVER) == (
+                    narrow[other, ROLE] == SERVER
+                )
                 twins += 1
             j = (j + 1) & (size - 1)
         if twins < MOST_TWINS:
@@ -104,6 +121,8 @@ def find_parents(wide: W, count: int, seed: int, slots: N, parent: W) -> bool:
     for k in range(count):
         wanted = wide[k, PARENT]
         parent[k] = NO_PARENT if wanted == 0 else PARENT_MISSING
+        if narrow[k, ROLE] == SERVER and _has_client_twin(wide, narrow, k, seed, slots, size):
+            wanted = wide[k, SPAN]
         if wanted == 0:
             continue
         j = mix(wanted ^ wide[k, TRACE], seed) & (size - 1)

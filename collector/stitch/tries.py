@@ -3,7 +3,7 @@
 Calls of one kind below one parent are tries of the same thing. One after a failure is a
 retry: the failed try and the wait after it are the hop `retry`, unless it had already
 delivered tokens, when only the wait is. Two at once are a hedge: the loser costs and does
-not delay, and its end is no error of the request.
+not delay, and its end is no error of the request. Either way the other is one attempt more.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ from tailburn.engine.compiled import inlined
 from tailburn.engine.names import OUTCOMES
 
 ERROR, CANCELLED = OUTCOMES.index("error"), OUTCOMES.index("cancelled")
-END_IS_END, END_IS_LOOSE = int(EndIs.END), int(EndIs.LOOSE)
+END_IS_LOOSE = int(EndIs.LOOSE)
 SEQUENCE_SLACK_NS = 1_000_000
 MOST_CALLS = 512
 """Past this many calls in one request, tries are not told apart any more."""
@@ -114,7 +114,8 @@ def find_tries(
             hedged = True
             k_wins = not failed(narrow, k) and (failed(narrow, m) or wide[k, END] <= wide[m, END])
             lost[m if k_wins else k] = 1
-    if attempts > 1 or hedged:
+            attempts += 1
+    if attempts > 1:
         _lose_descendants(parent, member, count, lost)
     return attempts, waits, hedged
 
@@ -127,7 +128,7 @@ def _same_call(wide: W, k: int, m: int) -> bool:
 
 @inlined
 def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
-    if narrow[k, END_IS] != END_IS_END or narrow[m, END_IS] != END_IS_END:
+    if narrow[k, END_IS] == END_IS_LOOSE or narrow[m, END_IS] == END_IS_LOOSE:
         return False
     if narrow[k, ATTEMPT] >= 0 and narrow[k, ATTEMPT] == narrow[m, ATTEMPT]:
         return False

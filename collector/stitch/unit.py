@@ -135,7 +135,7 @@ def stitch_units(
     units: W,
     closed_ns: W,
     traces: W,
-    tenant_hash: W,
+    text_hash: W,
     wide: W,
     narrow: N,
     tokens: W,
@@ -180,7 +180,7 @@ def stitch_units(
         unit = units[u]
         n = _gather(unit, traces, wide, narrow, index, uw, un)
         sends = _gather_tokens(unit, traces, tokens, ut)
-        conflict = find_parents(uw, n, seed, slots, parent)
+        conflict = find_parents(uw, un, n, seed, slots, parent)
         requests_of(uw, un, parent, n, stack, above, extent, merged, request, flags)
         for a in range(n):
             if request[a] != a:
@@ -190,13 +190,13 @@ def stitch_units(
                 uw, un, parent, member, count, a, flags[a], conflict, ut[:sends], pool,
                 (by_row[0], by_row[1], by_row[2], by_row[3], by_row[4], by_row[5]),
                 (intervals[0], intervals[1], intervals[2], intervals[3], intervals[4]),
-                edges_ns, lost, closed_ns[u], out[rows], ttft_ns[rows], decode_ns[rows],
+                edges_ns, lost, text_hash, closed_ns[u], out[rows], ttft_ns[rows], decode_ns[rows],
             )  # fmt: skip
             if not made:
                 continue
             trace = out[rows, at.O_TRACE]
             this = request_id(
-                tenant_hash[trace],
+                text_hash[traces[trace, t.T_TENANT]],
                 traces[trace, t.T_LOW],
                 traces[trace, t.T_HIGH],
                 out[rows, at.O_ANCHOR],
