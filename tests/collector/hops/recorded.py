@@ -20,10 +20,14 @@ def bodies(folder: Path) -> Iterator[bytearray]:
         data = file.read_bytes()
         if header.get("content_encoding") == "gzip":
             data = gzip.decompress(data)
-        if "json" in (header["content_type"] or ""):
-            message = ParseDict(_with_base64_ids(json.loads(data)), ExportTraceServiceRequest())
-            data = message.SerializeToString()
-        yield bytearray(data)
+        is_json = "json" in (header["content_type"] or "")
+        yield protobuf_of(json.loads(data)) if is_json else bytearray(data)
+
+
+def protobuf_of(request: Any) -> bytearray:
+    """An ExportTraceServiceRequest in OTLP/JSON as protobuf."""
+    message = ParseDict(_with_base64_ids(request), ExportTraceServiceRequest())
+    return bytearray(message.SerializeToString())
 
 
 def _with_base64_ids(node: Any) -> Any:
