@@ -12,7 +12,7 @@ from tailburn.collector.hops.conditions import Facts
 from tailburn.collector.hops.fields import FORMS, Form
 from tailburn.collector.hops.origins import Origins, ResourceTexts, Texts
 from tailburn.collector.hops.plan import ABSENT, COLUMN_OF, IDS, MOST_BY_FIELD, NUMBERS, make_plan
-from tailburn.collector.hops.rules import Rules
+from tailburn.collector.hops.ruleset import Rules
 from tailburn.collector.hops.verdict import TEXTS, Verdict, decide
 from tailburn.collector.otlp.wanted import Wanted
 from tailburn.collector.spans import I32, I64, U64, SpanBatch

@@ -14,7 +14,8 @@ from tailburn.collector.hops.columns import HOP_BY_POSITION, HopColumns, Role
 from tailburn.collector.hops.conditions import KIND_NAMES, Facts, Place
 from tailburn.collector.hops.fields import FORMS, Form, Source
 from tailburn.collector.hops.plan import ABSENT, COLUMN_OF
-from tailburn.collector.hops.rules import BY_POSITION, ENDS, Rule, Rules
+from tailburn.collector.hops.rules import BY_POSITION, ENDS
+from tailburn.collector.hops.ruleset import Rule, Rules
 from tailburn.collector.hops.verdict import TEXTS
 from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.spans import SpanBatch

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from tailburn.collector.hops.dimensions import PER_REPLICA
-from tailburn.collector.hops.rules import Rules
+from tailburn.collector.hops.ruleset import Rules
 from tailburn.collector.spans import I32
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tailburn.collector.hops.conditions import Place
 from tailburn.collector.hops.fields import FORMS, Form, Source, Witness
-from tailburn.collector.hops.rules import Rules
+from tailburn.collector.hops.ruleset import Rules
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]

@@ -7,7 +7,7 @@ from typing import Final
 from tailburn.collector.hops.conditions import Facts
 from tailburn.collector.hops.dimensions import BY_RULE, PLACED
 from tailburn.collector.hops.fields import FORMS, Form, OutcomeStep, Source, Witness, Word
-from tailburn.collector.hops.rules import Rule, Rules
+from tailburn.collector.hops.ruleset import Rule, Rules
 from tailburn.engine.names import OUTCOMES
 
 _FIELDS: Final = tuple(name for name, form in FORMS.items() if form is Form.TEXT)
