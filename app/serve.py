@@ -148,7 +148,8 @@ class Service:
         scheme = "https" if self._tls else "http"
         self.addresses["web"] = f"{scheme}://{self._at(await web.start())}"
         stack.push_async_callback(web.stop)
-        self._not_ready = "loading compiled code (the first start ever compiles it: a minute)"
+        self._not_ready = "loading compiled code; the first start on a machine compiles it: minutes"
+        log.info(self._not_ready)
         await asyncio.to_thread(warm_up, self.settings, self._rules)
         self._not_ready = "going on where the last run ended"
         collecting = await asyncio.to_thread(

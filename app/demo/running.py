@@ -24,6 +24,9 @@ log = logging.getLogger("tailburn")
 
 CAPTURE: Final = "vllm-0.32.0.tar.gz"
 SLOWEST: Final = 0.05
+_SLOWEST_TRACE: Final = (
+    "SELECT trace_id FROM requests ORDER BY ttft_client_s DESC NULLS LAST LIMIT 1"
+)
 _PATIENCE_S: Final = 60.0
 _STEP_S: Final = 0.25
 
@@ -55,7 +58,7 @@ async def _show(service: Service) -> None:
     count = len(await asyncio.to_thread(store.requests, columns=["request_id"]))
     console.print(f"{sent.bodies} bodies became {count} requests.\n")
     await asyncio.to_thread(_print_answers, store, console)
-    console.print(_what_next(service))
+    console.print(_what_next(service, await asyncio.to_thread(_slowest_trace, store)))
 
 
 def _send(address: str) -> Sent:
@@ -73,7 +76,7 @@ async def _until_closed(service: Service) -> None:
 def _is_settled(collecting: Collecting) -> bool:
     if collecting.is_busy:
         return False
-    stored = sum(row["stored"] for row in collecting.balance_rows())
+    stored: int = sum(row["stored"] for row in collecting.balance_rows())
     written: int = collecting.store.usage()["spans"].rows
     return written >= stored
 
@@ -90,12 +93,18 @@ def _print_answers(store: Store, console: Console) -> None:
     console.print(verdict(slow[-1]), style="bold")
 
 
-def _what_next(service: Service) -> str:
+def _slowest_trace(store: Store) -> str:
+    rows = store.query(_SLOWEST_TRACE)
+    trace_id: str = rows.column(0)[0].as_py()
+    return trace_id
+
+
+def _what_next(service: Service, trace_id: str) -> str:
     folder, addresses = service.settings.store, service.addresses
     return f"""
 Still serving; Ctrl-C ends it. In another terminal:
+  .venv/bin/tailburn trace {trace_id} --store {folder}
   .venv/bin/tailburn requests --store {folder}
-  .venv/bin/tailburn trace TRACE_ID --store {folder}
   curl {addresses["web"]}/metrics
 Your own services: OTEL_EXPORTER_OTLP_ENDPOINT={addresses["OTLP/HTTP"]}
 """

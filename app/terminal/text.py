@@ -42,4 +42,4 @@ def _three(value: float) -> str:
 
 def share(part: float) -> str:
     """A share as per cent: `12.3 %`."""
-    return f"{part * 100:.1f} %"
+    return f"{round(part * 100, 1) + 0.0:.1f} %"  # + 0.0: never -0.0

@@ -132,4 +132,4 @@ def test_bad_rules_keep_it_from_starting_with_file_and_line(tmp_path: Path) -> N
     (tmp_path / "mine.yaml").write_text("rules:\n  - rule: x\n    role: nonsense\n")
     flags = ["--hops-files", tmp_path / "mine.yaml"]
     code, said = refused("serve", "--store", tmp_path / "s", *FREE_PORTS, *flags)
-    assert code == 2 and f"{tmp_path}/mine.yaml:3" in said
+    assert code == 2 and f"{tmp_path}/mine.yaml:2" in said

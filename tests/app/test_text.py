@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailburn.app.terminal.text import duration, harmless
+from tailburn.app.terminal.text import duration, harmless, share
 
 
 @given(st.text())
@@ -34,3 +34,10 @@ def test_what_can_be_printed_stays_as_it_is(text: str) -> None:
 )
 def test_a_duration_has_three_digits_and_a_unit(seconds: float | None, shown: str) -> None:
     assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"), [(0.1234, "12.3 %"), (-0.0004, "0.0 %"), (1.0, "100.0 %")]
+)
+def test_a_share_is_in_per_cent_and_never_minus_nothing(part: float, shown: str) -> None:
+    assert share(part) == shown
