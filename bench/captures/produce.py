@@ -1,17 +1,18 @@
 """Rows of a capture, by the commands a user would type: replay into a store, then requests."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+
+from typer.testing import CliRunner
 
 from bench.captures.case import Case
 from bench.captures.judge import Verdict, judge
 from bench.captures.rows import Row, live
+from tailburn.app.cli import cli
 
 
 class CommandFailed(Exception):
-    """A command of ours ended badly. `str(error)` says which, and its last words."""
+    """A command of ours ended badly. `str(error)` says which, and why."""
 
 
 def judge_by_command(case: Case, captures: Path, work: Path) -> Verdict:
@@ -28,9 +29,9 @@ def rows_in(store: Path) -> list[Row]:
 
 
 def _tailburn(*arguments: str) -> str:
-    command = [sys.executable, "-m", "tailburn.app", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        words = "\n".join(done.stderr.splitlines()[-12:])
-        raise CommandFailed(f"tailburn {' '.join(arguments)} ended with {done.returncode}\n{words}")
+    """Runs a command in this process, which has the compiled code loaded."""
+    done = CliRunner().invoke(cli, arguments)
+    if done.exit_code:
+        words = done.exception if done.exit_code == 1 and done.exception else done.stderr
+        raise CommandFailed(f"tailburn {' '.join(arguments)}: {words}") from done.exception
     return done.stdout
