@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -148,11 +149,11 @@ def line(what: str, figure: str, against: str = "") -> None:
 
 
 def writing(folder: Path) -> None:
-    """Publish against pyarrow's defaults, both synced by the store or not at all."""
+    """Publish against pyarrow's defaults, which are not synced."""
     for table, rows in (("spans", spans(ROWS, 1)), ("requests", requests(ROWS, 1))):
         store = ParquetStore(folder / f"write-{table}")
-        ours = measure(lambda s=store, t=table, r=rows: s.publish(t, r, LogRange(1, 1)))
-        plain = measure(lambda r=rows: pq.write_table(r, folder / "plain.parquet"))
+        ours = measure(partial(store.publish, table, rows, LogRange(1, 1)))
+        plain = measure(partial(pq.write_table, rows, folder / "plain.parquet"))
         size = store.usage()[table].bytes / store.usage()[table].rows
         line(
             f"publish {table}",
@@ -160,7 +161,7 @@ def writing(folder: Path) -> None:
             f"{plain.cpu_s / ours.cpu_s:.1f} x pyarrow's defaults, "
             f"{(folder / 'plain.parquet').stat().st_size / ROWS:.0f} B",
         )
-        done = measure(lambda s=store: s.compact(T0 + 2 * HOUR_NS, 1), repeats=1)
+        done = measure(partial(store.compact, T0 + 2 * HOUR_NS, 1), repeats=1)
         usage = store.usage()[table]
         line(
             f"merge an hour of {table}",
@@ -190,7 +191,7 @@ def finding(folder: Path) -> None:
     scan = measure(lambda: duckdb.sql(
         f"SELECT * FROM {listed} WHERE lower(hex(trace_id)) = '00'").fetchall())  # fmt: skip
     for what, trace_id in (("a trace", known["trace_id_hex"]), ("an unknown trace", "ab" * 16)):
-        found = measure(lambda t=trace_id: store.trace(t))
+        found = measure(partial(store.trace, trace_id))
         line(f"find {what} in {6 * ROWS // 1000} k spans", f"{found.wall_s * 1e3:.1f} ms",
              f"{scan.wall_s / found.wall_s:.1f} x a scan")  # fmt: skip
     hinted = Window(T0, T0 + MINUTE_NS)

@@ -62,7 +62,9 @@ def merge(
         with segment_writer(path, table, merged=True) as writer:
             for index in range(slices):
                 piece = _sorted(table, _unspill(table, spill, index))
-                writer.write_table(compact_dictionaries(piece), row_group_size=ROW_GROUP_ROWS)
+                writer.write_table(
+                    compact_dictionaries(piece), row_group_size=ROW_GROUP_ROWS[table]
+                )
                 written += len(piece)
     finally:
         shutil.rmtree(spill, ignore_errors=True)

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine import rollup
+from tailburn.engine.grouping import text
+from tailburn.engine.names import UNKNOWN
 from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, TABLES
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import (
@@ -97,8 +99,7 @@ class ParquetStore:
 
         spans = self.spans_of(np.frombuffer(raw[:8], "<u8"), window)
         exact = pc.equal(spans.column("trace_id"), pa.scalar(raw, pa.binary(16)))
-        requests = self.requests(window, {"trace_id": raw.hex()})
-        return Trace(spans.filter(exact).sort_by("start_ns"), requests)
+        return Trace(spans.filter(exact).sort_by("start_ns"), self._latest_of(raw, window))
 
     def closed_traces(self, window: Window = ALWAYS) -> U64:
         def read() -> U64:
@@ -124,20 +125,22 @@ class ParquetStore:
         for name in (*by, *(where or {})):
             if name not in groupable:
                 raise UnknownColumn(f"rollups aren't kept by {name!r}")
-        conditions, parameters = _conditions("rollups", window, where or {})
-        if clocks is not None:
-            conditions += " AND list_contains(?, clock)"
-            parameters.append(list(clocks))
         names = [*by, "clock", "count", "sum_s", "min_s", "max_s", "buckets", "counts"]
-        listed = ", ".join(identifier(n) for n in names)
-        sql = f"SELECT {listed} FROM rollups WHERE {conditions}"
+        wanted = dict.fromkeys([*names, "minute_ns", *(where or {})])
+        empty = ROLLUPS.empty_table().select(list(wanted))
 
         def read() -> pa.Table:
-            files = {"rollups": self._files.sound("rollups", window)}
-            return self._engine.run(sql, parameters, ["rollups"], files)
+            parts = [
+                reading.read_clocks(path, list(wanted), clocks)
+                for path in self._files.sound("rollups", window)
+            ]
+            rows = pa.concat_tables([empty, *(fit(part, empty.schema) for part in parts)])
+            return _within(rows, "rollups", window)
 
         found = self._files.read(read, ["rollups"], window)
-        return rollup.merge(fit(found, pa.schema([ROLLUPS.field(n) for n in names])), by)
+        for name, value in (where or {}).items():
+            found = found.filter(pc.equal(text(found.column(name), UNKNOWN), value))
+        return rollup.merge(found.select(names), by)
 
     def query(
         self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
@@ -162,6 +165,17 @@ class ParquetStore:
 
     def damaged(self) -> Sequence[Damaged]:
         return self._files.damaged()
+
+    def _latest_of(self, trace_id: bytes, window: Window) -> pa.Table:
+        """Requests of a trace in a window, unless a newer version came after it."""
+        words = np.frombuffer(trace_id[:8], "<u8")
+        versions = self.requests_of(words, Window(window.since_ns, None))
+        versions = versions.filter(pc.equal(versions.column("trace_id"), trace_id.hex()))
+        ids, numbers = (versions.column(c).to_pylist() for c in ("request_id", "version"))
+        newest = dict(sorted(zip(ids, numbers, strict=True)))
+        is_newest = [newest[i] == n for i, n in zip(ids, numbers, strict=True)]
+        latest = versions.filter(pa.array(is_newest, pa.bool_()))
+        return _within(latest.filter(pc.invert(latest.column("tombstone"))), "requests", window)
 
     def _closed(self, window: Window) -> pa.Table:
         return self.requests(window, columns=THINNING_COLUMNS)

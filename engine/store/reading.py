@@ -2,15 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tailburn.engine.store.api import U64, UnreadableFile
 from tailburn.engine.store.rows import fit, words_of_binary, words_of_hex
 from tailburn.engine.store.seal import check_seal
+
+CHECKED_PARQUET: Final = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
 
 
 def read_groups(path: Path) -> Iterator[pa.Table]:
@@ -66,6 +73,19 @@ def read_traces(path: Path, words: U64) -> pa.Table | None:
     return pa.concat_tables(found) if found else None
 
 
+def read_clocks(path: Path, columns: Sequence[str], clocks: Sequence[str] | None) -> pa.Table:
+    """Columns, `clock` among them, of the rollups of some clocks (None: all).
+
+    Raises `UnreadableFile`.
+    """
+    with _Opened(path) as segment:
+        if clocks is None:
+            return segment.read_all(columns)
+        held = [g for g in range(segment.groups) if segment.may_hold_text("clock", g, clocks)]
+        rows = segment.read_all(columns, held)
+    return rows.filter(pc.is_in(rows.column("clock").cast(pa.string()), pa.array(clocks)))
+
+
 def trace_words(ids: pa.ChunkedArray) -> U64:
     """First word of each trace id, stored as bytes or as hex digits."""
     if pa.types.is_fixed_size_binary(ids.type):
@@ -94,31 +114,37 @@ class _Opened:
         self._file.close()
 
     def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
-        if self.groups == 0:
-            return self.read_all(columns)
-        try:
-            return self._file.read_row_group(group, columns=columns, use_threads=False)
-        except _READ_ERRORS as error:
-            raise UnreadableFile(str(error), self._path) from error
+        return self.read_all(columns, [group] if self.groups else [])
 
-    def read_all(self, columns: Sequence[str] | None) -> pa.Table:
+    def read_all(
+        self, columns: Sequence[str] | None, groups: Sequence[int] | None = None
+    ) -> pa.Table:
+        """Some columns of some row groups; None: of all."""
+        chosen = range(self.groups) if groups is None else groups
         try:
-            return self._file.read(columns=columns, use_threads=False)
+            return self._file.read_row_groups(list(chosen), columns=columns, use_threads=False)
         except _READ_ERRORS as error:
             raise UnreadableFile(str(error), self._path) from error
 
     def may_hold(self, group: int, ordered: U64) -> bool:
-        """False where the group's statistics rule every word out."""
-        statistics = self._file.metadata.row_group(group).column(self._trace_leaf()).statistics
+        """False where the group's statistics rule every word out; `ordered` as bytes compare."""
+        statistics = self._statistics(group, "trace_id")
         if statistics is None or not statistics.has_min_max:
             return True
         low, high = _big_endian(statistics.min), _big_endian(statistics.max)
         at = int(np.searchsorted(ordered, np.uint64(low)))
         return at < len(ordered) and int(ordered[at]) <= high
 
-    def _trace_leaf(self) -> int:
-        """Position of the trace id among the leaves, by which statistics are kept."""
-        return self._file.metadata.schema.names.index("trace_id")
+    def may_hold_text(self, column: str, group: int, texts: Sequence[str]) -> bool:
+        """False where the group's statistics rule every text out."""
+        statistics = self._statistics(group, column)
+        if statistics is None or not statistics.has_min_max:
+            return True
+        return any(statistics.min <= text <= statistics.max for text in texts)
+
+    def _statistics(self, group: int, column: str) -> Any:
+        leaf = self._file.metadata.schema.names.index(column)
+        return self._file.metadata.row_group(group).column(leaf).statistics
 
 
 def _big_endian(trace_id: bytes | str) -> int:

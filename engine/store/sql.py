@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 from tailburn.engine.names import DIMENSIONS, UNKNOWN
 from tailburn.engine.schema import TABLES
 from tailburn.engine.store.api import BadQuery, UnreadableFile
+from tailburn.engine.store.reading import CHECKED_PARQUET
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,9 +25,6 @@ Tables = Mapping[str, Sequence[Path]]
 
 LATER: Final = "later"
 _SOURCE: Final = {table: f"{table}_files" for table in (*TABLES, LATER)}
-_FORMAT: Final = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
 LATEST_REQUESTS: Final = f"""
     SELECT r.* FROM {_SOURCE["requests"]} AS r LEFT JOIN (
         SELECT request_id AS newer_id, max(version) AS newest
@@ -148,7 +146,7 @@ def _dataset(table: str, paths: Sequence[Path]) -> Any:
     schema = TABLES["requests" if table == LATER else table]
     if not paths:
         return schema.empty_table()
-    return ds.dataset([str(p) for p in paths], schema=schema, format=_FORMAT)
+    return ds.dataset([str(p) for p in paths], schema=schema, format=CHECKED_PARQUET)
 
 
 def _quote(text: str) -> str:

@@ -29,7 +29,7 @@ _PUBLISHED_LEVEL: Final = -3
 _MERGED_LEVEL: Final = 3
 _WORTH_COMPACTING: Final = 16  # rows per dictionary entry
 _SMALL_DICTIONARY: Final = 64
-ROW_GROUP_ROWS: Final = 131_072
+ROW_GROUP_ROWS: Final = {table: 65_536 for table in TABLES} | {"rollups": 4_096}
 
 
 def write_segment(path: Path, table: str, rows: pa.Table) -> None:
@@ -38,7 +38,7 @@ def write_segment(path: Path, table: str, rows: pa.Table) -> None:
     Raises `OSError` where the disk can't take it.
     """
     with segment_writer(path, table, merged=False) as writer:
-        writer.write_table(compact_dictionaries(rows), row_group_size=ROW_GROUP_ROWS)
+        writer.write_table(compact_dictionaries(rows), row_group_size=ROW_GROUP_ROWS[table])
 
 
 @contextmanager
