@@ -24,8 +24,8 @@ from tailburn.engine.store.api import UnreadableFile
 from tailburn.engine.store.rows import TIME_COLUMN, fit
 from tailburn.engine.store.segments import HOUR_NS, Segment, Stage, replacement_name
 from tailburn.engine.store.writing import (
-    ROW_GROUP_ROWS,
     compact_dictionaries,
+    group_rows,
     segment_writer,
 )
 
@@ -62,9 +62,7 @@ def merge(
         with segment_writer(path, table, merged=True) as writer:
             for index in range(slices):
                 piece = _sorted(table, _unspill(table, spill, index))
-                writer.write_table(
-                    compact_dictionaries(piece), row_group_size=ROW_GROUP_ROWS[table]
-                )
+                writer.write_table(compact_dictionaries(piece), row_group_size=group_rows(rows))
                 written += len(piece)
     finally:
         shutil.rmtree(spill, ignore_errors=True)

@@ -29,7 +29,8 @@ _PUBLISHED_LEVEL: Final = -3
 _MERGED_LEVEL: Final = 3
 _WORTH_COMPACTING: Final = 16  # rows per dictionary entry
 _SMALL_DICTIONARY: Final = 64
-ROW_GROUP_ROWS: Final = {table: 65_536 for table in TABLES} | {"rollups": 4_096}
+_GROUPS: Final = 256  # of a merged segment
+_GROUP_ROWS: Final = (4_096, 131_072)
 
 
 def write_segment(path: Path, table: str, rows: pa.Table) -> None:
@@ -38,7 +39,7 @@ def write_segment(path: Path, table: str, rows: pa.Table) -> None:
     Raises `OSError` where the disk can't take it.
     """
     with segment_writer(path, table, merged=False) as writer:
-        writer.write_table(compact_dictionaries(rows), row_group_size=ROW_GROUP_ROWS[table])
+        writer.write_table(compact_dictionaries(rows), _GROUP_ROWS[1])
 
 
 @contextmanager
@@ -56,6 +57,16 @@ def segment_writer(path: Path, table: str, merged: bool) -> Iterator[Any]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def group_rows(rows: int) -> int:
+    """Rows in a row group of a segment of so many rows.
+
+    A reader decodes whole groups, and reads of each group where it lies: some hundreds of
+    groups keep both small.
+    """
+    least, most = _GROUP_ROWS
+    return min(max(rows // _GROUPS, least), most)
 
 
 def make_durable_folder(folder: Path) -> None:
