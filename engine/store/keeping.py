@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tailburn.engine.grouping import F64, distinct, numbers, text
 from tailburn.engine.names import UNKNOWN, VANTAGES
 from tailburn.engine.store.api import U64
-from tailburn.engine.store.reading import member
-from tailburn.engine.store.rows import words_of_binary, words_of_hex
+from tailburn.engine.store.rows import member, words_of_binary, words_of_hex
 
 SLOW_SHARE: Final = 0.05
 FAILED: Final = ("error", "cancelled")

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from tailburn.engine.store.api import U64, UnreadableFile
-from tailburn.engine.store.rows import fit, words_of_binary, words_of_hex
+from tailburn.engine.store.rows import fit, member, words_of_binary, words_of_hex
 from tailburn.engine.store.seal import check_seal
 
 CHECKED_PARQUET: Final = ds.ParquetFileFormat(
@@ -150,14 +149,6 @@ class _Opened:
 def _big_endian(trace_id: bytes | str) -> int:
     raw = bytes.fromhex(trace_id) if isinstance(trace_id, str) else trace_id
     return int.from_bytes(raw[:8], "big")
-
-
-def member(values: U64, words: U64) -> NDArray[np.bool_]:
-    """Which of `values` are among `words` (sorted)."""
-    if len(words) == 0:
-        return np.zeros(len(values), bool)
-    at = np.minimum(np.searchsorted(words, values), len(words) - 1)
-    return words[at] == values
 
 
 _READ_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, IndexError)

@@ -75,6 +75,14 @@ def words_of_hex(ids: pa.ChunkedArray | pa.Array) -> U64:
     return np.ascontiguousarray(pairs).view("<u8").reshape(-1)
 
 
+def member(values: U64, words: U64) -> NDArray[np.bool_]:
+    """Which of `values` are among `words` (sorted)."""
+    if len(words) == 0:
+        return np.zeros(len(values), bool)
+    at = np.minimum(np.searchsorted(words, values), len(words) - 1)
+    return words[at] == values
+
+
 def _as_type(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     if column.type.equals(wanted):
         return column
