@@ -68,6 +68,8 @@ class Pipeline:
         self._again: Decoder | None = None
         self._pool = OffsetPool()
         self._classes = classes
+        self._out = np.empty((0, len(at.OUT)), np.int64)
+        self._hops_ns = np.empty((0, 0), np.int64)
         self._hashes = np.zeros(0, np.int64)
         self._kept: list[kept.KeptSpans] = []
         self._rows: list[Rows] = []
@@ -284,22 +286,22 @@ class Pipeline:
         traces = table.traces
         most, most_tokens, spans, given_before = unit_sizes(units, traces)
         most_rows = spans + given_before + 1
-        out = np.empty((most_rows, len(at.OUT)), np.int64)
-        ttft_ns = np.empty((most_rows, len(HOPS) + 1), np.int64)
-        decode_ns = np.empty((most_rows, len(HOPS) + 1), np.int64)
+        if most_rows > len(self._out):
+            self._out = np.empty((most_rows, len(at.OUT)), np.int64)
+            self._hops_ns = np.empty((most_rows, 2 * (len(HOPS) + 1)), np.int64)
+        out, hops_ns = self._out, self._hops_ns
         given = np.empty(most_rows, np.int64)
         digests = np.empty(spans + 1, np.int64)
         offset = np.zeros(most_rows + 1, np.int64)
         rows = stitch_units(
             units, closed_ns, traces, self._text_hashes(), table.wide, table.narrow,
             table.tokens, table.emitted[: table.emitted_count], self._pool.arrays(), table.seed,
-            most, most_tokens, out, ttft_ns, decode_ns, given, digests, offset,
+            most, most_tokens, out, hops_ns, given, digests, offset,
         )  # fmt: skip
         traces[units, taken.T_OPEN] = 0
         if rows:
-            hops_ns = np.concatenate([ttft_ns[:rows], decode_ns[:rows]], axis=1)
             fresh, taken_back = note(
-                table, out[:rows], hops_ns, given[:rows],
+                table, out[:rows].copy(), hops_ns[:rows].copy(), given[:rows],
                 digests[: offset[rows]], offset[: rows + 1],
             )  # fmt: skip
             self._rows.append(fresh)

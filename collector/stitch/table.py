@@ -62,14 +62,16 @@ class Table:
         self.emitted_hops = np.zeros((4096, 44), np.int64)  # first token, then last token
         self.next_due_ns = np.iinfo(np.int64).max
         self.grid_ns = 0
-        self._index()
+        self.slots = np.full(8192, -1, np.int32)
+        self.digests = np.zeros(32_768, np.int64)
+        self.ids = np.zeros((32_768, 2), np.int64)
 
-    def _index(self) -> None:
-        """Build the hash tables anew from what is in the matrices."""
+    def _index(self, more: int = 0) -> None:
+        """Build the hash tables anew from what is in the matrices, with room for `more`."""
         traces, spans, tokens = (int(c) for c in self.counts)
-        self.slots = np.full(_power(4 * max(traces, 2048)), -1, np.int32)
-        self.digests = np.zeros(_power(4 * max(spans + tokens, 8192)), np.int64)
-        self.ids = np.zeros((_power(8 * max(spans, 4096)), 2), np.int64)
+        self.slots = _cleared(self.slots, 4 * (traces + more), -1)
+        self.digests = _cleared(self.digests, 4 * (spans + tokens + more), 0)
+        self.ids = _cleared(self.ids, 8 * (spans + more), 0)
         _rebuild(
             self.slots, self.traces[:traces], self.wide[:spans], self.narrow[:spans],
             self.tokens[:tokens], self.digests, self.ids, self.seed,
@@ -86,18 +88,8 @@ class Table:
         self.tokens = grown(self.tokens, tokens + more)
         full = 2 * (traces + more) > len(self.slots)
         full = full or 2 * (spans + tokens + more) > len(self.digests)
-        if full or 2 * (2 * spans + 2 * more) > len(self.ids):
-            self._grow_index(traces + more, spans + tokens + more)
-
-    def _grow_index(self, traces: int, spans: int) -> None:
-        before = self.counts.copy()
-        self.slots = np.full(_power(4 * traces), -1, np.int32)
-        self.digests = np.zeros(_power(4 * spans), np.int64)
-        self.ids = np.zeros((_power(8 * spans), 2), np.int64)
-        _rebuild(
-            self.slots, self.traces[: before[0]], self.wide[: before[1]],
-            self.narrow[: before[1]], self.tokens[: before[2]], self.digests, self.ids, self.seed,
-        )  # fmt: skip
+        if full or 4 * (spans + more) > len(self.ids):
+            self._index(more)
 
     def take(
         self,
@@ -187,32 +179,32 @@ class Table:
         of_emitted = keep[self.emitted[: self.emitted_count, 4]]
         to_trace, to_span = _targets(keep), _targets(of_span)
         to_token, to_emitted = _targets(of_token), _targets(of_emitted)
-        self.traces = self.traces[:traces][keep]
-        for column, target in (
-            (t.T_ROOT, to_trace),
-            (t.T_NEXT, to_trace),
-            (t.T_TAIL, to_trace),
-            (t.T_HEAD, to_span),
-            (t.T_TOKENS, to_token),
-            (t.T_EMITTED, to_emitted),
+        self.counts[:] = (
+            _squeeze(self.traces, keep), _squeeze(self.wide, of_span),
+            _squeeze(self.tokens, of_token),
+        )  # fmt: skip
+        _squeeze(self.narrow, of_span)
+        self.emitted_count = _squeeze(self.emitted, of_emitted)
+        _squeeze(self.emitted_out, of_emitted)
+        _squeeze(self.emitted_hops, of_emitted)
+        kept_traces, kept_spans, kept_tokens = (int(c) for c in self.counts)
+        for matrix, count, column, target in (
+            (self.traces, kept_traces, t.T_ROOT, to_trace),
+            (self.traces, kept_traces, t.T_NEXT, to_trace),
+            (self.traces, kept_traces, t.T_TAIL, to_trace),
+            (self.traces, kept_traces, t.T_HEAD, to_span),
+            (self.traces, kept_traces, t.T_TOKENS, to_token),
+            (self.traces, kept_traces, t.T_EMITTED, to_emitted),
+            (self.wide, kept_spans, at.NEXT, to_span),
+            (self.wide, kept_spans, at.TRACE, to_trace),
+            (self.tokens, kept_tokens, 0, to_token),
+            (self.tokens, kept_tokens, 3, to_trace),
+            (self.emitted, self.emitted_count, 0, to_emitted),
+            (self.emitted, self.emitted_count, 4, to_trace),
         ):
-            self.traces[:, column] = target[self.traces[:, column]]
-        self.wide = self.wide[:spans][of_span]
-        self.wide[:, at.NEXT] = to_span[self.wide[:, at.NEXT]]
-        self.wide[:, at.TRACE] = to_trace[self.wide[:, at.TRACE]]
-        self.narrow = self.narrow[:spans][of_span]
-        self.tokens = self.tokens[:tokens][of_token]
-        self.tokens[:, 0] = to_token[self.tokens[:, 0]]
-        self.tokens[:, 3] = to_trace[self.tokens[:, 3]]
-        used = slice(0, self.emitted_count)
-        self.emitted = self.emitted[used][of_emitted]
-        self.emitted[:, 0] = to_emitted[self.emitted[:, 0]]
-        self.emitted[:, 4] = to_trace[self.emitted[:, 4]]
-        self.emitted_out = self.emitted_out[used][of_emitted]
-        self.emitted_out[:, at.O_TRACE] = self.emitted[:, 4]
-        self.emitted_hops = self.emitted_hops[used][of_emitted]
-        self.emitted_count = len(self.emitted)
-        self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
+            matrix[:count, column] = target[matrix[:count, column]]
+        used = self.emitted_count
+        self.emitted_out[:used, at.O_TRACE] = self.emitted[:used, 4]
         self._index()
 
     def state(self) -> dict[str, NDArray[np.generic]]:
@@ -242,10 +234,6 @@ class Table:
         self._index()
 
 
-def _power(n: int) -> int:
-    return 1 << max(int(n - 1).bit_length(), 4)
-
-
 def grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
     """`matrix` itself, or a larger copy, with room for `rows`."""
     if rows <= len(matrix):
@@ -255,10 +243,31 @@ def grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
     return larger
 
 
+def _cleared(table: NDArray[_T], size: int, empty: int) -> NDArray[_T]:
+    """`table` itself emptied, or a larger one: its length is a power of two."""
+    if size > len(table):
+        return np.full((1 << int(size - 1).bit_length(), *table.shape[1:]), empty, table.dtype)
+    table[:] = empty
+    return table
+
+
 def _targets(keep: NDArray[np.bool_]) -> I64:
     """New index per old one; the last entry, reached by index -1, stays -1."""
     target = np.cumsum(keep, dtype=np.int64) - 1
     return np.append(target, -1)
+
+
+@compiled
+def _squeeze(matrix: NDArray[_T], keep: NDArray[np.bool_]) -> int:
+    """Move the rows of the mask to the front, in order. Returns how many there are."""
+    n = 0
+    for i in range(len(keep)):
+        if keep[i]:
+            if n != i:
+                for c in range(matrix.shape[1]):
+                    matrix[n, c] = matrix[i, c]
+            n += 1
+    return n
 
 
 @compiled

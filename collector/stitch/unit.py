@@ -9,8 +9,10 @@ from tailburn.collector.stitch.build import build
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
 from tailburn.collector.stitch.tree import find_parents, mix, requests_of
 from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.names import HOPS
 
 NOTHING = -1
+HOP_ENTRIES = len(HOPS) + 1
 
 W = NDArray[np.int64]
 N = NDArray[np.int32]
@@ -145,13 +147,12 @@ def stitch_units(
     most: int,
     most_tokens: int,
     out: W,
-    ttft_ns: W,
-    decode_ns: W,
+    hops_ns: W,
     given: W,
     digests: W,
     digest_offset: W,
 ) -> int:
-    """Build the rows of `units` (root traces) into `out`, `ttft_ns`, `decode_ns`.
+    """Build the rows of `units` (root traces) into `out` and `hops_ns`.
 
     Only rows that are new or whose content changed are kept, and no row is replaced by one
     that knows fewer token times: those are not kept with the spans. `emitted` rows are (next,
@@ -190,7 +191,8 @@ def stitch_units(
                 uw, un, parent, member, count, a, flags[a], conflict, ut[:sends], pool,
                 (by_row[0], by_row[1], by_row[2], by_row[3], by_row[4], by_row[5]),
                 (intervals[0], intervals[1], intervals[2], intervals[3], intervals[4]),
-                edges_ns, lost, text_hash, closed_ns[u], out[rows], ttft_ns[rows], decode_ns[rows],
+                edges_ns, lost, text_hash, closed_ns[u], out[rows],
+                hops_ns[rows, :HOP_ENTRIES], hops_ns[rows, HOP_ENTRIES:],
             )  # fmt: skip
             if not made:
                 continue
@@ -229,8 +231,7 @@ def stitch_units(
                 out[rows, at.O_TRACE] = unit
                 out[rows, at.O_REQUEST] = emitted[e, 1]
                 out[rows, at.O_CLOSED] = closed_ns[u]
-                ttft_ns[rows] = 0
-                decode_ns[rows] = 0
+                hops_ns[rows] = 0
                 given[rows] = e
                 digest_offset[rows + 1] = digest_offset[rows]
                 rows += 1
