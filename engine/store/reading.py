@@ -2,21 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from tailburn.engine.store.api import U64, UnreadableFile
 from tailburn.engine.store.rows import fit, member, words_of_binary, words_of_hex
 from tailburn.engine.store.seal import check_seal
-
-CHECKED_PARQUET: Final = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
 
 
 def read_groups(path: Path) -> Iterator[pa.Table]:

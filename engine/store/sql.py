@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tailburn.engine.names import DIMENSIONS, UNKNOWN
 from tailburn.engine.schema import TABLES
 from tailburn.engine.store.api import BadQuery, UnreadableFile
-from tailburn.engine.store.reading import CHECKED_PARQUET
 
 if TYPE_CHECKING:
     import duckdb
@@ -143,10 +141,14 @@ def equalities(where: Mapping[str, str]) -> tuple[list[str], list[object]]:
 
 
 def _dataset(table: str, paths: Sequence[Path]) -> Any:
+    import pyarrow.dataset as ds  # brings pandas with it: half a second of a start
+
     schema = TABLES["requests" if table == LATER else table]
     if not paths:
         return schema.empty_table()
-    return ds.dataset([str(p) for p in paths], schema=schema, format=CHECKED_PARQUET)
+    checked = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    parquet = ds.ParquetFileFormat(default_fragment_scan_options=checked)
+    return ds.dataset([str(p) for p in paths], schema=schema, format=parquet)
 
 
 def _quote(text: str) -> str:
