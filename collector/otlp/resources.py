@@ -2,9 +2,11 @@
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 
+from google.protobuf import json_format
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
@@ -30,6 +32,8 @@ def plain(value: AnyValue) -> Value:
         return value.double_value
     if kind == "bool_value":
         return value.bool_value
+    if kind is None:
+        return ""
     nested = _nested(value)
     return nested if isinstance(nested, str) else json.dumps(nested, ensure_ascii=False)
 
@@ -44,7 +48,9 @@ def _nested(value: AnyValue) -> Any:
         return base64.b64encode(value.bytes_value).decode()
     if kind == "string_value":
         return _shown(value.string_value)
-    return "" if kind is None else getattr(value, kind)
+    if kind == "double_value" and not math.isfinite(value.double_value):
+        return json_format.MessageToDict(value)["doubleValue"]
+    return None if kind in (None, "string_value_strindex") else getattr(value, kind)
 
 
 def _shown(text: str) -> str:
