@@ -17,10 +17,10 @@ run: $(STAMPS)/installed
 	@rm -rf var/demo
 	@exec $(BIN)/tailburn demo --store var/demo
 
-test: lint $(STAMPS)/programs/done
+test: lint $(STAMPS)/programs/done $(STAMPS)/exporters
 	@$(PYTEST) -m "not long"
 
-test-long: $(STAMPS)/dev $(STAMPS)/programs/done
+test-long: $(STAMPS)/dev $(STAMPS)/programs/done $(STAMPS)/exporters
 	@$(PYTEST) -m long --timeout 3600
 
 bench: $(STAMPS)/dev
@@ -36,7 +36,7 @@ format: $(STAMPS)/dev
 	@$(BIN)/ruff format --quiet .
 
 clean:
-	rm -rf .venv $(STAMPS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv $(STAMPS) tests/live/js/node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(STAMPS)/venv: constraints.txt
 	@.ci/make-venv $(PYTHON) .venv
@@ -54,4 +54,11 @@ $(STAMPS)/dev: $(STAMPS)/installed
 
 $(STAMPS)/programs/done: .ci/install-programs
 	@.ci/install-programs $(STAMPS)/programs
+	@touch $@
+
+# The SDK for JavaScript, whose exporters send to the service in the tests.
+$(STAMPS)/exporters: tests/live/js/package-lock.json | $(STAMPS)/programs/done
+	@if command -v npm >/dev/null; then \
+	    npm ci --prefix tests/live/js --ignore-scripts --no-audit --no-fund --loglevel error >/dev/null; \
+	fi
 	@touch $@

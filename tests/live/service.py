@@ -1,0 +1,164 @@
+"""A service that is stopped, killed and started again, on the same ports and the same store."""
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from tests.app.service import COMMAND, environment
+
+QUICK = ("--idle-close-s", "0.5", "--rootless-close-s", "0.5")
+"""Flags with which requests close, and their spans are stored, soon."""
+
+PATIENCE_S = 120.0
+
+
+def until(true: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    """Wait for what others do by themselves. Raises AssertionError after `patience_s`."""
+    give_up_s = time.monotonic() + patience_s
+    while not true():
+        assert time.monotonic() < give_up_s, f"it never came true in {patience_s:.0f} s"
+        time.sleep(0.02)
+
+
+class Service:
+    """`tailburn serve` on one store and three ports, life after life."""
+
+    def __init__(self, store: Path, *flags: object, scheme: str = "http") -> None:
+        self.store = store
+        self.http_port, self.grpc_port, self.web_port = _free_ports(3)
+        self.flags = (
+            *("--store", store, "--http-port", self.http_port),
+            *("--grpc-port", self.grpc_port, "--web-port", self.web_port, *flags),
+        )
+        self.http = f"{scheme}://localhost:{self.http_port}"
+        self.grpc = f"localhost:{self.grpc_port}"
+        self._web = f"http://localhost:{self.web_port}"
+        self._said = store.with_name(store.name + ".said")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of this life so far."""
+        times = psutil.Process(self.pid).cpu_times()
+        return float(times.user + times.system)
+
+    @property
+    def said(self) -> str:
+        """What all lives together wrote to standard error."""
+        return self._said.read_text()
+
+    def spawn(self) -> None:
+        """Start a life; it is not ready yet."""
+        arguments = list(map(str, (*COMMAND, "serve", *self.flags)))
+        # As on a user's machine: modules once compiled stay so.
+        env = {k: v for k, v in environment().items() if k != "PYTHONDONTWRITEBYTECODE"}
+        with self._said.open("ab") as said:
+            self._process = subprocess.Popen(arguments, stderr=said, cwd=self.store.parent, env=env)
+
+    def start(self) -> float:
+        """Start a life and wait until it is ready; the seconds that took."""
+        began_s = time.monotonic()
+        self.spawn()
+        until(self._is_ready)
+        return time.monotonic() - began_s
+
+    def stop(self) -> int:
+        """SIGTERM, then the exit code."""
+        self._running.send_signal(signal.SIGTERM)
+        return self._running.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._running.kill()
+        self._running.wait()
+
+    def end(self) -> None:
+        """Whatever state it is in."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(self._web + path, timeout=60, trust_env=False)
+
+    def rows(self, path: str) -> list[dict[str, Any]]:
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
+    def totals(self) -> dict[str, int]:
+        """The balance over all resources, which must add up in each."""
+        totals: dict[str, int] = {}
+        for row in self.rows("/api/balance"):
+            counts = {name: n for name, n in row.items() if name != "resource"}
+            assert counts["received"] == sum(counts.values()) - counts["received"], row
+            totals = {name: totals.get(name, 0) + n for name, n in counts.items()}
+        return totals
+
+    def settle(self) -> None:
+        """Wait until every request is closed."""
+        until(lambda: self.totals().get("open", 0) == 0)
+
+    def post(self, body: bytes, kind: str = "application/x-protobuf") -> httpx.Response:
+        """A body of traces over HTTP."""
+        return httpx.post(
+            f"{self.http}/v1/traces",
+            content=body,
+            headers={"content-type": kind},
+            timeout=60,
+            trust_env=False,
+        )
+
+    @property
+    def _running(self) -> "subprocess.Popen[bytes]":
+        assert self._process is not None, "it was never started"
+        return self._process
+
+    def _is_ready(self) -> bool:
+        code = self._running.poll()
+        assert code is None, f"it ended with {code} before it was ready:\n{self.said}"
+        try:
+            return self.get("/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+@contextmanager
+def living(store: Path, *flags: object) -> Iterator[Service]:
+    """A service that is ready, and ended in any case."""
+    service = Service(store, *flags)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.end()
+
+
+def run(*arguments: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """A `tailburn` command to its end."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment() | variables,
+    )
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
