@@ -13,7 +13,8 @@ import pyarrow as pa
 from tailburn.app.answers.balance import balance_rows
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
-from tailburn.app.parts import bounds_of, keeping_of
+from tailburn.app.opening import keeping_of
+from tailburn.app.parts import bounds_of
 from tailburn.app.settings import Settings
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.rules import Rules

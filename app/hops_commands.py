@@ -81,7 +81,8 @@ def explain(
         stored_body,
         told,
     )
-    from tailburn.app.parts import rules_of, store_of
+    from tailburn.app.opening import store_of
+    from tailburn.app.parts import rules_of
     from tailburn.app.settings_sources import load_settings
     from tailburn.app.terminal.output import json_lines
 

@@ -5,8 +5,6 @@ from tailburn.app.settings import Settings
 from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.rules import Rules, load_rules
 from tailburn.collector.stitch.table import Bounds
-from tailburn.engine.store.keeping import Keeping, Kept
-from tailburn.engine.store.parquet import ParquetStore
 
 
 def rules_of(settings: Settings) -> Rules:
@@ -15,22 +13,6 @@ def rules_of(settings: Settings) -> Rules:
         return load_rules([*settings.hops_files, *settings.dimension_files])
     except RulesError as error:
         raise UserError(*(str(problem) for problem in error.problems)) from None
-
-
-def keeping_of(settings: Settings) -> Keeping:
-    return Keeping(
-        requests=Kept(settings.requests_kept_h),
-        spans=Kept(settings.spans_kept_h),
-        rollups=Kept(settings.rollups_kept_h),
-        signals=Kept(settings.signals_kept_h),
-        spans_full=Kept(settings.spans_full_h),
-        sample_ratio=settings.spans_sample_ratio,
-    )
-
-
-def store_of(settings: Settings) -> ParquetStore:
-    """The store to read from; opening it touches nothing."""
-    return ParquetStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
 
 
 def bounds_of(settings: Settings) -> Bounds:

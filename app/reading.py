@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailburn.app.answers.balance import stored_balance, with_total
 from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
-from tailburn.app.parts import store_of
+from tailburn.app.opening import store_of
 from tailburn.app.settings import Settings
 from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import json_lines, stderr, stdout
@@ -96,6 +95,9 @@ class Reader:
             console.print(clock_note(request))
 
     def balance(self) -> None:
+        # Loads compiled code, which no other answer needs.
+        from tailburn.app.answers.balance import stored_balance, with_total
+
         rows = stored_balance(self._settings().store)
         if rows is None:
             stderr().print("no data: the first snapshot comes half a minute after the start")

@@ -20,7 +20,8 @@ from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
-from tailburn.app.parts import rules_of, store_of
+from tailburn.app.opening import store_of
+from tailburn.app.parts import rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings

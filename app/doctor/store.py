@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from tailburn.app.doctor.finding import Finding, State
-from tailburn.app.parts import store_of
+from tailburn.app.opening import store_of
 from tailburn.app.settings import Settings
 from tailburn.engine.names import VANTAGES
 from tailburn.engine.store.api import Store, StoreError, Window

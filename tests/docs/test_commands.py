@@ -1,7 +1,7 @@
 """Every command in a `console` or `sh` block of the README and the docs, run as it stands.
 
 They run in a folder of their own with a replayed store, the capture as `recorded/`, the rules
-of docs/hops.md as `our-hops.yaml`, and a service on the usual ports for what asks one.
+of docs/hops.md as `our-hops.yaml`. Addresses of a service are those of one on free ports.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.service import COMMAND, environment, serving
+from tests.app.service import COMMAND, Running, environment, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -24,7 +24,7 @@ CAPTURE = ROOT / "app" / "demo" / "vllm-0.32.0.tar.gz"
 
 _BLOCK = re.compile(r"^```(console|sh)\n(.*?)^```", re.M | re.S)
 _RULES = re.compile(r"^```yaml\n(# our-hops\.yaml.*?)^```", re.M | re.S)
-_USUAL_PORTS = ("--http-port", "4318", "--grpc-port", "4317", "--web-port", "9464")
+_USUAL_ADDRESSES = {"127.0.0.1:4318": "OTLP/HTTP", "127.0.0.1:9464": "web"}
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -42,7 +42,6 @@ def commands() -> Iterator[tuple[str, str]]:
 
 
 COMMANDS = sorted(set(commands()))
-ASKS_A_SERVICE = ("curl", "--to http")
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +69,21 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """What answers at the addresses that the docs name."""
+    with serving(tmp_path_factory.mktemp("docs-service") / "store") as running:
+        yield running
+
+
 @pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{p}: {c}" for p, c in COMMANDS])
 def test_a_command_of_the_docs_runs(
-    page: str, command: str, folder: Path, bin_folder: Path, tmp_path: Path
+    page: str,
+    command: str,
+    folder: Path,
+    bin_folder: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     if command.startswith("make "):
         _run(f"make --dry-run {command.removeprefix('make ')}", ROOT)
@@ -81,9 +92,11 @@ def test_a_command_of_the_docs_runs(
         shutil.copy(folder / "our-hops.yaml", tmp_path)
         with serving(tmp_path / "store", *flags) as running:
             assert running.stop() == 0
-    elif any(word in command for word in ASKS_A_SERVICE):
-        with serving(tmp_path / "store", *_USUAL_PORTS):
-            _run(command, folder, bin_folder)
+    elif any(address in command for address in _USUAL_ADDRESSES):
+        service = request.getfixturevalue("service")
+        for usual, name in _USUAL_ADDRESSES.items():
+            command = command.replace(usual, service.addresses[name].removeprefix("http://"))
+        _run(command, folder, bin_folder)
     else:
         _run(command, folder, bin_folder)
 
