@@ -9,6 +9,7 @@ from tailburn.collector.otlp.kernel.memory import compiled, fold, load8, load32,
 _A: Final = np.uint64(0x9E3779B97F4A7C15)
 _B: Final = np.uint64(0xD6E8FEB86659FD93)
 _C: Final = np.uint64(0xA0761D6478BD642F)
+_D: Final = np.uint64(0xE7037ED1A0B428DB)  # keeps factors away from 0 and 1, where `fold` is weak
 
 
 @compiled
@@ -30,7 +31,7 @@ def hash_bytes(p: int, end: int, seed_a: np.uint64, seed_b: np.uint64) -> np.uin
         y = load32(p + left - 4)
     elif left > 0:
         x = np.uint64((load8(p) << 16) | (load8(p + left // 2) << 8) | load8(p + left - 1))
-    return fold(fold(x ^ seed_b, y ^ h) ^ _C, h ^ seed_a)
+    return fold(fold(x ^ seed_b, y ^ h) ^ _C, h ^ _D)
 
 
 @compiled
@@ -43,4 +44,4 @@ def lasting_hash(p: int, end: int) -> np.uint64:
 @compiled
 def mix(a: np.uint64, b: np.uint64) -> np.uint64:
     """One hash of two, the order counts; the same in every process."""
-    return fold(fold(a ^ _A, b ^ _B) ^ _C, a + (b << np.uint64(1)))
+    return fold(fold(a ^ _A, b ^ _B) ^ _C, (a + (b << np.uint64(1))) ^ _D)
