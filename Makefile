@@ -44,12 +44,12 @@ $(STAMPS)/venv: constraints.txt
 
 $(STAMPS)/installed: $(STAMPS)/venv pyproject.toml
 	@echo 'installing tailburn into .venv'
-	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@$(BIN)/pip install -qq --constraint constraints.txt --editable .
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/installed
 	@echo 'installing the tools of the tests into .venv'
-	@$(BIN)/pip install --quiet --constraint constraints.txt --group dev
+	@$(BIN)/pip install -qq --constraint constraints.txt --group dev
 	@touch $@
 
 $(STAMPS)/programs/done: .ci/install-programs
