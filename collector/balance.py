@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class Balance:
             fates = dict(zip(FATES, self._fates[code].tolist(), strict=True))
             yield Line(int(code), int(self._received[code]), fates)
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """What a snapshot needs, JSON-able."""
         return {
             "received": self._received.tolist(),
@@ -79,7 +80,7 @@ class Balance:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, list[list[int]]]) -> "Balance":
+    def restore(cls, state: Mapping[str, Any]) -> "Balance":
         """Take over what `state` gave."""
         balance = cls()
         balance._received = np.array(state["received"], np.int64)

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A first example may compile code, which takes as long as it takes.
+settings.register_profile("tailburn", deadline=None)
+settings.load_profile("tailburn")
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / ".make" / "programs" / "usr" / "bin"

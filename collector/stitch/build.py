@@ -41,7 +41,7 @@ from tailburn.collector.stitch.vantage import (
     was_streamed,
 )
 from tailburn.engine.breakdown import sweep
-from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.compiled import Int, compiled, inlined
 from tailburn.engine.names import COMPLETENESS, OUTCOMES
 
 UNKNOWN_OUTCOME, OK = OUTCOMES.index("unknown"), OUTCOMES.index("ok")
@@ -70,9 +70,9 @@ def build(
     narrow: N,
     parent: W,
     member: W,
-    count: int,
-    anchor: int,
-    flags: int,
+    count: Int,
+    anchor: Int,
+    flags: Int,
     conflict: bool,
     tokens: W,
     pool: tuple[W, W, W, W, W, W],
@@ -81,7 +81,7 @@ def build(
     edges_ns: W,
     lost: I8,
     text_hash: W,
-    closed_ns: int,
+    closed_ns: Int,
     out: W,
     ttft_ns: W,
     decode_ns: W,
@@ -174,11 +174,15 @@ def build(
 
 
 @inlined
-def _is_request(narrow: N, member: W, count: int, anchor: int) -> bool:
+def _is_request(narrow: N, member: W, count: Int, anchor: Int) -> bool:
+    """Whether some server took the call: its span came, or one from inside its engine."""
     if narrow[anchor, at.ROLE] != EDGE:
         return True
     for i in range(count):
-        if narrow[member[i], at.ROLE] == SERVER:
+        k = member[i]
+        if narrow[k, at.ROLE] == SERVER:
+            return True
+        if narrow[k, at.ROLE] == PART and narrow[k, at.HOP] > ENGINE:
             return True
     return False
 
@@ -201,7 +205,7 @@ def _clocks(vantage: W, out: W) -> None:
 
 
 @inlined
-def _outermost_measured(vantage: W) -> int:
+def _outermost_measured(vantage: W) -> Int:
     for v in range(3):
         if vantage[v, V_SPAN] >= 0 and vantage[v, V_FIRST] > 0:
             return v
@@ -209,7 +213,7 @@ def _outermost_measured(vantage: W) -> int:
 
 
 @inlined
-def _queue(wide: W, narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W) -> int:
+def _queue(wide: W, narrow: N, member: W, count: Int, hop: W, lost: I8, vantage: W) -> Int:
     """First scheduled minus enqueued, where the engine tells; its own word or its spans'."""
     e = vantage[AT_ENGINE, V_SPAN]
     if e >= 0 and wide[e, at.QUEUE] >= 0:
@@ -223,7 +227,7 @@ def _queue(wide: W, narrow: N, member: W, count: int, hop: W, lost: I8, vantage:
 
 
 @inlined
-def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
+def _tokens(narrow: N, member: W, count: Int, hop: W, lost: I8, out: W) -> None:
     """Token counts: the client's usage first, then the engine's sum, then the gateway's word.
 
     Choices of one prompt repeat it, prompts of one request differ: only those are summed. A
@@ -232,7 +236,9 @@ def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
     guess = False
     for c in range(4):
         source = at.PROMPT + c
-        client, engine, gateway = -1, -1, -1
+        client: Int = -1
+        engine: Int = -1
+        gateway: Int = -1
         for i in range(count):
             k = member[i]
             told = np.int64(narrow[k, source])
@@ -257,7 +263,7 @@ def _tokens(narrow: N, member: W, count: int, hop: W, lost: I8, out: W) -> None:
 
 
 @inlined
-def _outcome(narrow: N, member: W, count: int, hop: W, lost: I8, anchor: int, vantage: W) -> int:
+def _outcome(narrow: N, member: W, count: Int, hop: W, lost: I8, anchor: Int, vantage: W) -> Int:
     """Status is one witness among several: the caller's word, then evidence of an end."""
     c, g, e = vantage[AT_CLIENT, V_SPAN], vantage[AT_GATEWAY, V_SPAN], vantage[AT_ENGINE, V_SPAN]
     engine_done = e >= 0 and not failed(narrow, e) and narrow[e, at.OUTPUT] >= 0
@@ -292,7 +298,7 @@ def _outcome(narrow: N, member: W, count: int, hop: W, lost: I8, anchor: int, va
 
 
 @inlined
-def _calls_out(narrow: N, member: W, count: int) -> bool:
+def _calls_out(narrow: N, member: W, count: Int) -> bool:
     for i in range(count):
         if narrow[member[i], at.ROLE] == EDGE:
             return True
@@ -300,8 +306,9 @@ def _calls_out(narrow: N, member: W, count: int) -> bool:
 
 
 @inlined
-def _http_status(narrow: N, member: W, count: int, hop: W, lost: I8) -> int:
-    status, depth = -1, 1000
+def _http_status(narrow: N, member: W, count: Int, hop: W, lost: I8) -> Int:
+    status: Int = -1
+    depth: Int = 1000
     for i in range(count):
         k = member[i]
         if narrow[k, at.HTTP] > 0 and hop[k] >= 0 and hop[k] < depth and not lost[k]:
@@ -315,11 +322,11 @@ def _completeness(
     narrow: N,
     parent: W,
     member: W,
-    count: int,
+    count: Int,
     hop: W,
     lost: I8,
-    anchor: int,
-    flags: int,
+    anchor: Int,
+    flags: Int,
     conflict: bool,
     out: W,
 ) -> None:
@@ -352,22 +359,26 @@ def _completeness(
 
 
 @inlined
-def _dimensions(narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W, out: W) -> None:
+def _dimensions(narrow: N, member: W, count: Int, hop: W, lost: I8, vantage: W, out: W) -> None:
     """Dimensions: the outermost hop's word, but the engine's own for where it ran."""
     e = vantage[AT_ENGINE, V_SPAN]
+    depth = np.full(len(_SOURCE), 1000, np.int64)
     for d in range(len(_SOURCE)):
-        value, depth = 0, 1000
-        for i in range(count):
-            k = member[i]
+        out[at.O_CODES + d] = 0
+    for i in range(count):
+        k = member[i]
+        if lost[k]:
+            continue
+        h = hop[k] if hop[k] >= 0 else 999
+        for d in range(len(_SOURCE)):
             code = np.int64(narrow[k, _SOURCE[d]])
-            if code == 0 or lost[k]:
-                continue
-            h = hop[k] if hop[k] >= 0 else 999
-            if h < depth:
-                value, depth = code, h
-        if e >= 0 and d in _ENGINES_OWN and narrow[e, _SOURCE[d]] != 0:
-            value = np.int64(narrow[e, _SOURCE[d]])
-        out[at.O_CODES + d] = value
+            if code != 0 and h < depth[d]:
+                out[at.O_CODES + d] = code
+                depth[d] = h
+    if e >= 0:
+        for d in _ENGINES_OWN:
+            if narrow[e, _SOURCE[d]] != 0:
+                out[at.O_CODES + d] = narrow[e, _SOURCE[d]]
     outermost_server = vantage[AT_GATEWAY, V_SPAN] if vantage[AT_GATEWAY, V_SPAN] >= 0 else e
     if outermost_server >= 0:
         out[at.O_CODES + _SERVICE_CODE] = narrow[outermost_server, at.SERVICE]
@@ -385,9 +396,9 @@ def _dimensions(narrow: N, member: W, count: int, hop: W, lost: I8, vantage: W, 
 
 
 @inlined
-def _content_hash(out: W, text_hash: W, ttft_ns: W, decode_ns: W) -> int:
+def _content_hash(out: W, text_hash: W, ttft_ns: W, decode_ns: W) -> Int:
     """The same in every process and order of arrival: texts count by their hash, not code."""
-    h = np.int64(17)
+    h: Int = np.int64(17)
     for c in range(at.O_START, at.O_HASH):
         if c != at.O_OFFSET and c != at.O_HALF_WIDTH:
             h = _fold(h, out[c])
@@ -399,5 +410,5 @@ def _content_hash(out: W, text_hash: W, ttft_ns: W, decode_ns: W) -> int:
 
 
 @inlined
-def _fold(h: int, value: int) -> int:
+def _fold(h: Int, value: Int) -> Int:
     return ((h ^ value) * np.int64(0x9E3779B97F4A7C1)) ^ (h >> 29)

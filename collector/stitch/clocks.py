@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.tree import mix
-from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.compiled import Int, compiled, inlined
 
 SAMPLES = 256
 WINDOW_NS = 300 * 1_000_000_000
@@ -66,7 +66,7 @@ class OffsetPool:
 
 
 @inlined
-def _slot(pair: I64, seen: I64, caller: int, server: int, insert: bool) -> int:
+def _slot(pair: I64, seen: I64, caller: Int, server: Int, insert: bool) -> Int:
     j = mix(caller * 1_000_003 + server, 7) & (PAIRS - 1)
     for _ in range(64):
         if pair[j, 0] == caller and pair[j, 1] == server and seen[j] > 0:
@@ -84,7 +84,7 @@ def _slot(pair: I64, seen: I64, caller: int, server: int, insert: bool) -> int:
 @inlined
 def observe(
     pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
-    caller: int, server: int, low: int, high: int, now_ns: int,
+    caller: Int, server: Int, low: Int, high: Int, now_ns: Int,
 ) -> None:  # fmt: skip
     """Note that the server's clock minus the caller's lies in `[low, high]`."""
     j = _slot(pair, seen, caller, server, True)
@@ -100,8 +100,8 @@ def observe(
 @inlined
 def offset_of(
     pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
-    caller: int, server: int, now_ns: int,
-) -> tuple[int, int]:  # fmt: skip
+    caller: Int, server: Int, now_ns: Int,
+) -> tuple[Int, Int]:  # fmt: skip
     """(offset, half width) in ns of the server's clock against the caller's.
 
     Half width is UNKNOWN_WIDTH_NS, and the offset 0, for a pair never seen.
@@ -119,7 +119,7 @@ def offset_of(
 
 
 @compiled
-def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: int, now_ns: int) -> tuple[int, int]:
+def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: Int, now_ns: Int) -> tuple[Int, Int]:
     kept = min(seen, SAMPLES)
     newest = at_ns[:kept].max()
     lows = np.empty(kept, np.int64)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.tree import CALL, EDGE, SERVER, mix
-from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.compiled import Int, compiled, inlined
 
 TOKEN = int(Role.TOKEN)
 NOTHING = -1
@@ -43,7 +43,7 @@ N = NDArray[np.int32]
 
 
 @inlined
-def trace_slot(slots: N, traces: W, low: int, high: int, tenant: int, seed: int) -> int:
+def trace_slot(slots: N, traces: W, low: Int, high: Int, tenant: Int, seed: Int) -> Int:
     mask = len(slots) - 1
     j = mix(mix(low, seed) ^ high ^ tenant, seed) & mask
     while slots[j] >= 0:
@@ -55,7 +55,7 @@ def trace_slot(slots: N, traces: W, low: int, high: int, tenant: int, seed: int)
 
 
 @inlined
-def add_hash(table: W, value: int) -> bool:
+def add_hash(table: W, value: Int) -> bool:
     """Whether `value` was new to the set."""
     value = value if value != 0 else 1
     mask = len(table) - 1
@@ -69,7 +69,7 @@ def add_hash(table: W, value: int) -> bool:
 
 
 @inlined
-def owner_of_id(table: W, value: int, trace: int) -> int:
+def owner_of_id(table: W, value: Int, trace: Int) -> Int:
     """The trace that first bore this id; `trace` itself where it is the first."""
     mask = len(table) - 1
     j = value & mask
@@ -83,7 +83,7 @@ def owner_of_id(table: W, value: int, trace: int) -> int:
 
 
 @inlined
-def root_of(traces: W, t: int) -> int:
+def root_of(traces: W, t: Int) -> Int:
     """The trace that stands for the unit of trace `t`."""
     while traces[t, T_ROOT] != t:
         t = traces[t, T_ROOT]
@@ -91,7 +91,7 @@ def root_of(traces: W, t: int) -> int:
 
 
 @compiled
-def unite(traces: W, emitted: W, a: int, b: int) -> bool:
+def unite(traces: W, emitted: W, a: Int, b: Int) -> bool:
     """Make one unit of those of traces `a` and `b`, unless it would grow past its bound."""
     a, b = root_of(traces, a), root_of(traces, b)
     if a == b:
@@ -126,7 +126,7 @@ def unite(traces: W, emitted: W, a: int, b: int) -> bool:
 
 
 @inlined
-def _members(traces: W, a: int) -> int:
+def _members(traces: W, a: Int) -> Int:
     n = 0
     while a != NOTHING and n <= TRACES_PER_UNIT:
         n += 1
@@ -151,13 +151,13 @@ def take_spans(
     digests: W,
     ids: W,
     tenant_spans: W,
-    spans_per_trace: int,
-    spans_per_tenant: int,
-    spans_in_all: int,
-    seed: int,
+    spans_per_trace: Int,
+    spans_per_tenant: Int,
+    spans_in_all: Int,
+    seed: Int,
     fate: NDArray[np.int8],
     fresh: W,
-) -> int:
+) -> Int:
     """Take the spans of a batch into the table, in order; `fate` says what became of each.
 
     The caller has copied the batch behind the spans in use; what is kept is moved together.
@@ -237,15 +237,15 @@ def take_spans(
 @inlined
 def _bound(
     traces: W,
-    t: int,
-    role: int,
+    t: Int,
+    role: Int,
     hop_span: bool,
     counts: W,
-    tenants_spans: int,
-    spans_per_trace: int,
-    spans_per_tenant: int,
-    spans_in_all: int,
-) -> int:
+    tenants_spans: Int,
+    spans_per_trace: Int,
+    spans_per_tenant: Int,
+    spans_in_all: Int,
+) -> Int:
     """KEPT, or which bound is hit. Hops have twice the room: they are the last to be dropped."""
     room = 2 if hop_span else 1
     if t >= 0:
@@ -260,7 +260,7 @@ def _bound(
 
 
 @inlined
-def _new_trace(traces: W, t: int, low: int, high: int, tenant: int, received_ns: int) -> None:
+def _new_trace(traces: W, t: Int, low: Int, high: Int, tenant: Int, received_ns: Int) -> None:
     traces[t] = 0
     traces[t, T_LOW] = low
     traces[t, T_HIGH] = high
@@ -276,7 +276,7 @@ def _new_trace(traces: W, t: int, low: int, high: int, tenant: int, received_ns:
 
 
 @inlined
-def _touch(traces: W, root: int, received_ns: int) -> None:
+def _touch(traces: W, root: Int, received_ns: Int) -> None:
     if not traces[root, T_OPEN]:
         traces[root, T_OPEN] = 1
         traces[root, T_CHECKED_NS] = received_ns

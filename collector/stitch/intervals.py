@@ -20,7 +20,7 @@ from tailburn.collector.stitch.layout import (
 from tailburn.collector.stitch.places import ENGINE
 from tailburn.collector.stitch.tree import CALL, EDGE, PART, SERVER
 from tailburn.collector.stitch.vantage import AT_ENGINE, V_FIRST, V_SPAN
-from tailburn.engine.compiled import inlined
+from tailburn.engine.compiled import Int, inlined
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 QUEUE_HOP, PREFILL_HOP, DECODE_HOP = HOP_INDEX["queue"], HOP_INDEX["prefill"], HOP_INDEX["decode"]
@@ -38,7 +38,7 @@ N = NDArray[np.int32]
 
 @inlined
 def _limits(
-    narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], passed: W, outer: W, inner: W
+    narrow: N, member: W, count: Int, hop: W, lost: NDArray[np.int8], passed: W, outer: W, inner: W
 ) -> None:
     """Per depth: the earliest `passed` of any hop outside it, and of any server inside it."""
     at = np.full(DEPTHS, FOREVER, np.int64)
@@ -59,7 +59,7 @@ def _limits(
 
 
 @inlined
-def _answered(narrow: N, member: W, count: int) -> bool:
+def _answered(narrow: N, member: W, count: Int) -> bool:
     """Whether any server's span is there: else nothing says where the caller waited."""
     for i in range(count):
         if narrow[member[i], ROLE] == SERVER:
@@ -68,7 +68,7 @@ def _answered(narrow: N, member: W, count: int) -> bool:
 
 
 @inlined
-def _put(begin: W, end: W, which: W, n: int, h: int, a: int, b: int) -> int:
+def _put(begin: W, end: W, which: W, n: Int, h: Int, a: Int, b: Int) -> Int:
     if b <= a:
         return n
     begin[n] = a
@@ -79,8 +79,8 @@ def _put(begin: W, end: W, which: W, n: int, h: int, a: int, b: int) -> int:
 
 @inlined
 def _engine_phases(
-    wide: W, k: int, start: W, first: W, cut: int, begin: W, end: W, which: W, n: int
-) -> int:
+    wide: W, k: Int, start: W, first: W, cut: Int, begin: W, end: W, which: W, n: Int
+) -> Int:
     """The phases before the first token that an engine tells as durations.
 
     They lie end to end up to the first token: KV load, queue, prefill; a KV transfer ends
@@ -107,7 +107,7 @@ def until_first_token(
     wide: W,
     narrow: N,
     member: W,
-    count: int,
+    count: Int,
     hop: W,
     lost: NDArray[np.int8],
     start: W,
@@ -117,7 +117,7 @@ def until_first_token(
     begin: W,
     end: W,
     which: W,
-) -> int:
+) -> Int:
     """Fill `begin`, `end`, `which` with the intervals that count up to the first token."""
     if not _answered(narrow, member, count):
         return 0
@@ -152,7 +152,7 @@ def until_last_token(
     wide: W,
     narrow: N,
     member: W,
-    count: int,
+    count: Int,
     hop: W,
     lost: NDArray[np.int8],
     start: W,
@@ -162,7 +162,7 @@ def until_last_token(
     begin: W,
     end: W,
     which: W,
-) -> int:
+) -> Int:
     """Fill `begin`, `end`, `which` with the intervals that count from first to last token."""
     if not _answered(narrow, member, count):
         return 0
@@ -190,7 +190,7 @@ def until_last_token(
 
 
 @inlined
-def add_waits(wait_begin: W, wait_end: W, waits: int, begin: W, end: W, which: W, n: int) -> int:
+def add_waits(wait_begin: W, wait_end: W, waits: Int, begin: W, end: W, which: W, n: Int) -> Int:
     """Add the waits for retries: the deepest hop, whatever else ran meanwhile."""
     for i in range(waits):
         n = _put(begin, end, which, n, RETRY_HOP, wait_begin[i], wait_end[i])

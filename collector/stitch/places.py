@@ -20,7 +20,7 @@ from tailburn.collector.stitch.layout import (
     START,
 )
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, LOOSE, PART, SERVER
-from tailburn.engine.compiled import inlined
+from tailburn.engine.compiled import Int, inlined
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 CLIENT, GATEWAY, ROUTER = HOP_INDEX["client"], HOP_INDEX["gateway"], HOP_INDEX["router"]
@@ -49,12 +49,12 @@ N = NDArray[np.int32]
 
 
 @inlined
-def _within(wide: W, outer: int, inner: int) -> bool:
+def _within(wide: W, outer: Int, inner: Int) -> bool:
     return wide[outer, START] <= wide[inner, START] <= wide[outer, END]
 
 
 @inlined
-def _server_hop(wide: W, narrow: N, member: W, count: int, k: int) -> int:
+def _server_hop(wide: W, narrow: N, member: W, count: Int, k: Int) -> Int:
     """The hop of a server no rule could place: by what is outside and inside it."""
     outside, inside, calls_out = False, False, False
     for i in range(count):
@@ -79,8 +79,8 @@ def _server_hop(wide: W, narrow: N, member: W, count: int, k: int) -> int:
 
 @inlined
 def _edge_hop(
-    wide: W, narrow: N, parent: W, member: W, count: int, hop: W, k: int, edges: W
-) -> int:
+    wide: W, narrow: N, parent: W, member: W, count: Int, hop: W, k: Int, edges: W
+) -> Int:
     """The edge of an outgoing call: from the hop that makes it to the server that answers."""
     caller, server = CLIENT, NO_HOP
     for i in range(count):
@@ -104,7 +104,7 @@ def _edge_hop(
 
 
 @inlined
-def place_hops(wide: W, narrow: N, parent: W, member: W, count: int, edges: W, hop: W) -> None:
+def place_hops(wide: W, narrow: N, parent: W, member: W, count: Int, edges: W, hop: W) -> None:
     """Fill `hop` (by row) for the members; NO_HOP for spans that hold no place of their own."""
     for i in range(count):
         k = member[i]
@@ -123,7 +123,7 @@ def place_hops(wide: W, narrow: N, parent: W, member: W, count: int, edges: W, h
 
 
 @inlined
-def clock_of(narrow: N, k: int) -> int:
+def clock_of(narrow: N, k: Int) -> Int:
     """Which clock stamped the span: its host's, else one of its service's own."""
     host = narrow[k, HOST]
     return host if host != 0 else -np.int64(narrow[k, SERVICE])
@@ -131,7 +131,7 @@ def clock_of(narrow: N, k: int) -> int:
 
 @inlined
 def observe_clocks(
-    wide: W, narrow: N, parent: W, member: W, count: int, pool: tuple[W, W, W, W, W, W]
+    wide: W, narrow: N, parent: W, member: W, count: Int, pool: tuple[W, W, W, W, W, W]
 ) -> None:
     """Let each call between two clocks bound their offset."""
     for i in range(count):
@@ -160,12 +160,12 @@ def shift_clocks(
     narrow: N,
     parent: W,
     member: W,
-    count: int,
-    anchor: int,
+    count: Int,
+    anchor: Int,
     pool: tuple[W, W, W, W, W, W],
     clocks: W,
     shift_ns: W,
-) -> tuple[int, int]:
+) -> tuple[Int, Int]:
     """Fill `shift_ns` (by row): what to take off a span's times to read the anchor's clock.
 
     `clocks` is scratch, (n, 3). Returns (largest shift, its chain's half width) in ns; the
@@ -210,7 +210,7 @@ def shift_clocks(
 
 
 @inlined
-def _find_clock(clocks: W, known: int, clock: int) -> int:
+def _find_clock(clocks: W, known: Int, clock: Int) -> Int:
     for c in range(known):
         if clocks[c, 0] == clock:
             return c
@@ -222,7 +222,7 @@ def read_times(
     wide: W,
     narrow: N,
     member: W,
-    count: int,
+    count: Int,
     hop: W,
     shift_ns: W,
     start: W,

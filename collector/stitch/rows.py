@@ -89,7 +89,7 @@ def text_column(
     used = np.flatnonzero(np.bincount(codes, minlength=1))
     target = np.zeros(int(used[-1]) + 1 if len(used) else 1, np.int32)
     target[used] = np.arange(len(used), dtype=np.int32)
-    values = [texts[c] if c else (instead or "") for c in used]
+    values = [texts[c] if c else (instead or "") for c in used.tolist()]
     mask = codes == 0 if instead is None else None
     indices = pa.array(target[codes] if len(codes) else np.zeros(0, np.int32), mask=mask)
     return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))

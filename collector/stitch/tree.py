@@ -28,7 +28,7 @@ from tailburn.collector.stitch.layout import (
     START,
     TRACE,
 )
-from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.compiled import Int, compiled, inlined
 from tailburn.engine.names import HOP_INDEX
 
 NO_PARENT = -1
@@ -57,7 +57,7 @@ N = NDArray[np.int32]
 
 
 @inlined
-def mix(value: int, seed: int) -> int:
+def mix(value: Int, seed: Int) -> Int:
     """A hash of 64 bits that a sender who doesn't know the seed can't steer."""
     x = np.uint64(value) ^ np.uint64(seed)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -66,12 +66,12 @@ def mix(value: int, seed: int) -> int:
 
 
 @inlined
-def _same_span(wide: W, k: int, span: int, trace: int) -> bool:
+def _same_span(wide: W, k: Int, span: Int, trace: Int) -> bool:
     return wide[k, SPAN] == span and wide[k, TRACE] == trace
 
 
 @inlined
-def _has_client_twin(wide: W, narrow: N, k: int, seed: int, slots: N, size: int) -> bool:
+def _has_client_twin(wide: W, narrow: N, k: Int, seed: Int, slots: N, size: Int) -> bool:
     """Whether the caller's span of this server bears the same id, as Zipkin's clients share it."""
     j = mix(wide[k, SPAN] ^ wide[k, TRACE], seed) & (size - 1)
     while slots[j] >= 0:
@@ -84,7 +84,7 @@ def _has_client_twin(wide: W, narrow: N, k: int, seed: int, slots: N, size: int)
 
 
 @inlined
-def _fits_better(wide: W, other: int, best: int, child: int) -> bool:
+def _fits_better(wide: W, other: Int, best: Int, child: Int) -> bool:
     """Whether `other` is the likelier parent of `child`: the last to start before it."""
     start = wide[child, START]
     if wide[other, START] > start:
@@ -93,7 +93,7 @@ def _fits_better(wide: W, other: int, best: int, child: int) -> bool:
 
 
 @inlined
-def find_parents(wide: W, narrow: N, count: int, seed: int, slots: N, parent: W) -> bool:
+def find_parents(wide: W, narrow: N, count: Int, seed: Int, slots: N, parent: W) -> bool:
     """Fill `parent` with the row of each span's parent, NO_PARENT or PARENT_MISSING.
 
     `slots` is scratch, at least four times `count` long. Where several spans bear the parent's
@@ -136,7 +136,7 @@ def find_parents(wide: W, narrow: N, count: int, seed: int, slots: N, parent: W)
 
 
 @inlined
-def find_anchors(narrow: N, parent: W, count: int, stack: W, anchor: W, head: W) -> int:
+def find_anchors(narrow: N, parent: W, count: Int, stack: W, anchor: W, head: W) -> Int:
     """Fill `anchor` with the outermost candidate at or above each span, `head` with the
     uppermost span reached. Returns how many anchors there are. `stack` is scratch."""
     for k in range(count):
@@ -172,14 +172,14 @@ def find_anchors(narrow: N, parent: W, count: int, stack: W, anchor: W, head: W)
 
 
 @inlined
-def _root(merged: W, a: int) -> int:
+def _root(merged: W, a: Int) -> Int:
     while merged[a] != a:
         a = merged[a]
     return a
 
 
 @inlined
-def _outer_rank(narrow: N, b: int) -> int:
+def _outer_rank(narrow: N, b: Int) -> Int:
     role = narrow[b, ROLE]
     if role == CALL:
         return 0
@@ -189,7 +189,7 @@ def _outer_rank(narrow: N, b: int) -> int:
 
 
 @inlined
-def _inner_rank(narrow: N, a: int) -> int:
+def _inner_rank(narrow: N, a: Int) -> Int:
     role = narrow[a, ROLE]
     if role == CALL:
         return -1
@@ -197,13 +197,13 @@ def _inner_rank(narrow: N, a: int) -> int:
 
 
 @inlined
-def _holds(wide: W, extent_ns: W, b: int, a: int, slack_ns: int) -> bool:
+def _holds(wide: W, extent_ns: W, b: Int, a: Int, slack_ns: Int) -> bool:
     start = wide[a, START]
     return wide[b, START] - slack_ns <= start <= extent_ns[b] + slack_ns
 
 
 @inlined
-def find_extents(wide: W, narrow: N, anchor: W, count: int, extent_ns: W) -> None:
+def find_extents(wide: W, narrow: N, anchor: W, count: Int, extent_ns: W) -> None:
     """Fill `extent_ns` with the last trustworthy end among each anchor's spans."""
     for k in range(count):
         extent_ns[k] = wide[k, START]
@@ -215,7 +215,7 @@ def find_extents(wide: W, narrow: N, anchor: W, count: int, extent_ns: W) -> Non
 
 @compiled
 def merge_broken(
-    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: int, merged: W, flags: W
+    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
     """Put anchors below a missing parent into the request that holds them.
 
@@ -253,7 +253,7 @@ def merge_broken(
 
 
 @compiled
-def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, a: int) -> int:
+def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, a: Int) -> Int:
     holder = NO_ANCHOR
     for b in range(count):
         if wide[b, START] > wide[a, START] + CONTAINMENT_SLACK_NS:
@@ -275,7 +275,7 @@ def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged
 
 @compiled
 def adopt_parts(
-    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: int, merged: W, flags: W
+    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
     """Give parts whose way up is broken to the only anchor that holds them."""
     for k in range(count):
@@ -304,7 +304,7 @@ def adopt_parts(
 
 @compiled
 def join_by_id(
-    wide: W, narrow: N, anchor: W, extent_ns: W, count: int, merged: W, flags: W
+    wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
     """Merge anchors whose spans bear the same id, inner into outer, where it holds its start."""
     ids = np.empty(2 * count, np.int64)
@@ -341,10 +341,10 @@ def _outer_of(
     merged: W,
     owner: W,
     order: W,
-    first: int,
-    last: int,
-    a: int,
-) -> int:
+    first: Int,
+    last: Int,
+    a: Int,
+) -> Int:
     """The one outermost anchor, among those with the same id, that holds the start of `a`.
 
     Spans of one kind that overlap under one id are the choices of one request: the first to
@@ -384,14 +384,14 @@ def requests_of(
     wide: W,
     narrow: N,
     parent: W,
-    count: int,
+    count: Int,
     stack: W,
     head: W,
     extent_ns: W,
     merged: W,
     request: W,
     flags: W,
-) -> int:
+) -> Int:
     """Fill `request` with the anchor of the request each span belongs to (NO_ANCHOR: none)
     and `flags` at the anchors. Returns the number of anchors before merging."""
     anchors = find_anchors(narrow, parent, count, stack, request, head)

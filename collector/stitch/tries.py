@@ -16,6 +16,7 @@ from tailburn.collector.stitch.layout import (
     END,
     END_IS,
     FIRST,
+    HOP,
     HTTP,
     OUTCOME,
     OWN,
@@ -26,10 +27,11 @@ from tailburn.collector.stitch.layout import (
     SERVICE,
     START,
 )
-from tailburn.collector.stitch.tree import EDGE, SERVER
-from tailburn.engine.compiled import inlined
-from tailburn.engine.names import OUTCOMES
+from tailburn.collector.stitch.tree import EDGE, INNER, SERVER
+from tailburn.engine.compiled import Int, inlined
+from tailburn.engine.names import HOP_INDEX, OUTCOMES
 
+RETRY = HOP_INDEX["retry"]
 ERROR, CANCELLED = OUTCOMES.index("error"), OUTCOMES.index("cancelled")
 END_IS_LOOSE = int(EndIs.LOOSE)
 SEQUENCE_SLACK_NS = 1_000_000
@@ -41,14 +43,14 @@ N = NDArray[np.int32]
 
 
 @inlined
-def failed(narrow: N, k: int) -> bool:
+def failed(narrow: N, k: Int) -> bool:
     """Whether span `k` says of itself that it did not succeed."""
     outcome = narrow[k, OUTCOME]
     return outcome == ERROR or outcome == CANCELLED or narrow[k, HTTP] >= 400
 
 
 @inlined
-def _next_try(wide: W, narrow: N, parent: W, member: W, count: int, i: int) -> int:
+def _next_try(wide: W, narrow: N, parent: W, member: W, count: Int, i: Int) -> Int:
     k = member[i]
     for j in range(i + 1, count):
         m = member[j]
@@ -68,12 +70,12 @@ def find_tries(
     narrow: N,
     parent: W,
     member: W,
-    count: int,
-    served_ns: int,
+    count: Int,
+    served_ns: Int,
     lost: NDArray[np.int8],
     wait_begin_ns: W,
     wait_end_ns: W,
-) -> tuple[int, int, bool]:
+) -> tuple[Int, Int, bool]:
     """Mark the spans of failed and losing tries in `lost`, and list the waits for retries.
 
     `served_ns` is when the outermost hop that tells had its first token (0: unknown).
@@ -117,17 +119,27 @@ def find_tries(
             attempts += 1
     if attempts > 1:
         _lose_descendants(parent, member, count, lost)
-    return attempts, waits, hedged
+    return max(attempts, _sends(narrow, member, count)), waits, hedged
 
 
 @inlined
-def _same_call(wide: W, k: int, m: int) -> bool:
+def _sends(narrow: N, member: W, count: Int) -> Int:
+    """How often a gateway says it sent the request on, where one span stands for many tries."""
+    sends = 0
+    for i in range(count):
+        if narrow[member[i], ROLE] == INNER and narrow[member[i], HOP] == RETRY:
+            sends += 1
+    return sends
+
+
+@inlined
+def _same_call(wide: W, k: Int, m: Int) -> bool:
     """Whether a gateway names both by the id of one call, so that one try is inside the other."""
     return wide[k, PEER] != 0 and wide[k, PEER] == wide[m, PEER]
 
 
 @inlined
-def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
+def _could_be_hedge(narrow: N, k: Int, m: Int) -> bool:
     if narrow[k, END_IS] == END_IS_LOOSE or narrow[m, END_IS] == END_IS_LOOSE:
         return False
     if narrow[k, ATTEMPT] >= 0 and narrow[k, ATTEMPT] == narrow[m, ATTEMPT]:
@@ -140,7 +152,7 @@ def _could_be_hedge(narrow: N, k: int, m: int) -> bool:
 
 
 @inlined
-def _lose_descendants(parent: W, member: W, count: int, lost: NDArray[np.int8]) -> None:
+def _lose_descendants(parent: W, member: W, count: Int, lost: NDArray[np.int8]) -> None:
     for i in range(count):
         k = member[i]
         above = parent[k]

@@ -8,7 +8,7 @@ from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.build import build
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
 from tailburn.collector.stitch.tree import find_parents, mix, requests_of
-from tailburn.engine.compiled import compiled, inlined
+from tailburn.engine.compiled import Int, compiled, inlined
 from tailburn.engine.names import HOPS
 
 NOTHING = -1
@@ -19,7 +19,7 @@ N = NDArray[np.int32]
 
 
 @compiled
-def unit_sizes(units: W, traces: W) -> tuple[int, int, int, int]:
+def unit_sizes(units: W, traces: W) -> tuple[Int, Int, Int, Int]:
     """(largest unit's spans, its tokens, spans of all, rows given before for all)."""
     most, most_tokens, total, given = 0, 0, 0, 0
     for u in range(len(units)):
@@ -36,7 +36,7 @@ def unit_sizes(units: W, traces: W) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _before(wide: W, i: int, j: int) -> bool:
+def _before(wide: W, i: Int, j: Int) -> bool:
     for c in (at.START, at.END, at.SPAN, at.DIGEST):
         if wide[i, c] != wide[j, c]:
             return wide[i, c] < wide[j, c]
@@ -44,7 +44,7 @@ def _before(wide: W, i: int, j: int) -> bool:
 
 
 @inlined
-def _canonical(wide: W, index: W, n: int) -> None:
+def _canonical(wide: W, index: W, n: Int) -> None:
     """Sort `index[:n]` so that the order of arrival leaves no trace."""
     if n <= 32:
         for i in range(1, n):
@@ -67,7 +67,7 @@ def _canonical(wide: W, index: W, n: int) -> None:
 
 
 @inlined
-def _gather(unit: int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) -> int:
+def _gather(unit: Int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) -> Int:
     n = 0
     m = unit
     while m != NOTHING:
@@ -87,7 +87,7 @@ def _gather(unit: int, traces: W, wide: W, narrow: N, index: W, uw: W, un: N) ->
 
 
 @inlined
-def _gather_tokens(unit: int, traces: W, tokens: W, ut: W) -> int:
+def _gather_tokens(unit: Int, traces: W, tokens: W, ut: W) -> Int:
     """Token times of the unit as rows (trace, parent span, ns), sorted by time."""
     n = 0
     m = unit
@@ -107,7 +107,7 @@ def _gather_tokens(unit: int, traces: W, tokens: W, ut: W) -> int:
 
 
 @inlined
-def _members(request: W, n: int, anchor: int, member: W) -> int:
+def _members(request: W, n: Int, anchor: Int, member: W) -> Int:
     count = 0
     for k in range(n):
         if request[k] == anchor:
@@ -117,13 +117,13 @@ def _members(request: W, n: int, anchor: int, member: W) -> int:
 
 
 @inlined
-def request_id(tenant_hash: int, low: int, high: int, anchor: int) -> int:
+def request_id(tenant_hash: Int, low: Int, high: Int, anchor: Int) -> Int:
     """hash(tenant, trace id, anchor span id): the same in every process."""
     return mix(mix(mix(low, 101) ^ high, 102) ^ anchor, 103 ^ tenant_hash)
 
 
 @inlined
-def _given_before(emitted: W, first: int, wanted: int) -> int:
+def _given_before(emitted: W, first: Int, wanted: Int) -> Int:
     e = first
     while e != NOTHING:
         if emitted[e, 1] == wanted:
@@ -143,15 +143,15 @@ def stitch_units(
     tokens: W,
     emitted: W,
     pool: tuple[W, W, W, W, W, W],
-    seed: int,
-    most: int,
-    most_tokens: int,
+    seed: Int,
+    most: Int,
+    most_tokens: Int,
     out: W,
     hops_ns: W,
     given: W,
     digests: W,
     digest_offset: W,
-) -> int:
+) -> Int:
     """Build the rows of `units` (root traces) into `out` and `hops_ns`.
 
     Only rows that are new or whose content changed are kept, and no row is replaced by one

@@ -14,7 +14,7 @@ from tailburn.collector.stitch.layout import (
 )
 from tailburn.collector.stitch.places import CLIENT, ENGINE, GATEWAY, ROUTER
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, SERVER
-from tailburn.engine.compiled import inlined
+from tailburn.engine.compiled import Int, inlined
 
 # Rows of the vantage matrix are VANTAGES; these are its columns. Times ns, 0 unknown.
 V_SPAN, V_START, V_FIRST, V_LAST, V_END = range(5)
@@ -29,12 +29,12 @@ def read_tokens(
     wide: W,
     narrow: N,
     member: W,
-    count: int,
+    count: Int,
     shift_ns: W,
     tokens: W,
     first: W,
     last: W,
-) -> tuple[int, int, int]:
+) -> tuple[Int, Int, Int]:
     """Fold token times into the first and last token of the servers that sent them.
 
     `tokens` are rows (trace, parent span, time ns) sorted by all three. Returns (largest gap
@@ -66,9 +66,10 @@ def read_tokens(
 
 
 @inlined
-def was_streamed(narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8]) -> int:
+def was_streamed(narrow: N, member: W, count: Int, hop: W, lost: NDArray[np.int8]) -> Int:
     """1, 0, or -1 where nobody tells: the outermost hop's word counts."""
-    told, depth = -1, 1000
+    told: Int = -1
+    depth: Int = 1000
     for i in range(count):
         k = member[i]
         if lost[k] or narrow[k, STREAMED] < 0:
@@ -92,7 +93,7 @@ def find_vantages(
     narrow: N,
     parent: W,
     member: W,
-    count: int,
+    count: Int,
     hop: W,
     lost: NDArray[np.int8],
     start: W,
@@ -127,7 +128,7 @@ def find_vantages(
 
 
 @inlined
-def _take(vantage: W, v: int, k: int, start: W, end: W, first: W, last: W) -> None:
+def _take(vantage: W, v: Int, k: Int, start: W, end: W, first: W, last: W) -> None:
     vantage[v, V_SPAN] = k
     vantage[v, V_START] = start[k]
     vantage[v, V_FIRST] = first[k]
@@ -136,7 +137,7 @@ def _take(vantage: W, v: int, k: int, start: W, end: W, first: W, last: W) -> No
 
 
 @inlined
-def _confirm(vantage: W, v: int, k: int, first: W, last: W) -> None:
+def _confirm(vantage: W, v: Int, k: Int, first: W, last: W) -> None:
     """A second server's span for the same hop fills in what the first doesn't tell."""
     if vantage[v, V_FIRST] == 0:
         vantage[v, V_FIRST] = first[k]
@@ -145,7 +146,7 @@ def _confirm(vantage: W, v: int, k: int, first: W, last: W) -> None:
 
 
 @inlined
-def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> None:
+def _widen_engine(vantage: W, k: Int, start: W, end: W, first: W, last: W) -> None:
     """Several engines (prefill and decode, choices) are one vantage from first to last."""
     e = vantage[AT_ENGINE, V_SPAN]
     if e < 0:
@@ -163,7 +164,7 @@ def _widen_engine(vantage: W, k: int, start: W, end: W, first: W, last: W) -> No
 
 @inlined
 def _first_with_headers(
-    narrow: N, member: W, count: int, hop: W, lost: NDArray[np.int8], end: W, vantage: W
+    narrow: N, member: W, count: Int, hop: W, lost: NDArray[np.int8], end: W, vantage: W
 ) -> None:
     """A gateway that sends headers with the first token makes the client's HTTP span its TTFT.
 
