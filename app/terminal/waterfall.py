@@ -31,7 +31,7 @@ def waterfall(spans: Sequence[Row]) -> Table:
         style = "red" if span["status"] == _ERROR_STATUS else ""
         bar = _bar(span["start_ns"] - begin_ns, span["end_ns"] - begin_ns, length_ns)
         drawn.add_row(
-            plain(span["hop"] or "not recognised", "" if span["hop"] else "dim"),
+            plain(span["hop"] or _without_hop(span), "" if span["hop"] else "dim"),
             plain(span["service"] or "-"),
             plain("  " * depth + span["name"], style),
             plain("+" + duration((span["start_ns"] - begin_ns) / 1e9)),
@@ -65,6 +65,11 @@ def clock_note(request: Row) -> str:
         return "clocks: no correction was needed, or none was known"
     width = "" if width_s is None else f" ± {duration(width_s)}"
     return f"clocks: corrected by up to {duration(offset_s)}{width}"
+
+
+def _without_hop(span: Row) -> str:
+    """The rule of a span that is no hop of its own, or whose hop only the whole trace tells."""
+    return f"({span['rule']})" if span["rule"] else "not recognised"
 
 
 def _pair(part_s: float | None, total_s: float) -> tuple[str, str]:
