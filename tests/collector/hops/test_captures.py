@@ -31,7 +31,8 @@ INVENTORY: dict[str, dict[str, int]] = {
     },
     "vllm-0.32.0/spans/run3-http": {ENGINE: 16, **BOOT},
     "litellm-vllm/spans": {
-        "litellm/inner": 628,
+        "litellm/inner": 523,
+        "litellm/sent": 105,
         "http/fastapi": 219,
         "litellm/server": 106,
         "litellm/web-server": 106,
