@@ -10,7 +10,7 @@ LINES = 500
 MACHINE_PATH = re.compile(r"(?<![\w.:~])/(work|root|home|Users)/\w")
 # The notes a change was made from: a reader has none of them.
 NOTES = re.compile(r"\bissue \d|shared/(design|style|reference|prototypes)|\bthe brief\b", re.I)
-BINARY = {".bin", ".gz", ".parquet", ".png", ".zst"}
+BINARY = {".bin", ".gz", ".parquet", ".png", ".xz", ".zst"}
 
 
 class House(Protocol):

@@ -1,0 +1,45 @@
+"""`tailburn demo`, which is what `make run` runs."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.app.service import COMMAND, environment
+
+
+@pytest.mark.timeout(600)
+def test_the_demo_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
+    tmp_path: Path,
+) -> None:
+    ports = {f"TAILBURN_{name}_PORT": "0" for name in ("HTTP", "GRPC", "WEB")}
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--store", tmp_path / "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment() | ports,
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "Your own services" in line:
+            break
+    os.kill(process.pid, signal.SIGTERM)
+    said.append(process.stdout.read())
+    shown = "".join(said)
+    assert process.wait(60) == 0, shown
+    assert "54 bodies became 127 requests." in shown
+    assert "gateway>engine owns the excess. Look next:" in shown
+
+
+def test_a_store_that_is_in_use_is_not_mixed_with_the_demo(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    ended = subprocess.run(
+        [*COMMAND, "demo", "--store", tmp_path], capture_output=True, text=True, env=environment()
+    )
+    assert ended.returncode == 2
+    assert "the demo wants an empty store" in ended.stderr
