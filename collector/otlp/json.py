@@ -5,6 +5,7 @@ import base64
 import binascii
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -37,6 +38,7 @@ _KINDS: Final = {
 }
 _STATUSES: Final = {f"STATUS_CODE_{name}": i for i, name in enumerate(("UNSET", "OK", "ERROR"))}
 _SHOWN_NAME: Final = 64
+_CACHED_KEY: Final = 100
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _text(number: int, text: str | None) -> bytes:
-    return _field(number, text.encode("utf-8", "replace")) if text else b""
+    return _field(number, text.encode()) if text else b""
 
 
 def _unsigned(number: int, value: int) -> bytes:
@@ -127,7 +129,7 @@ def _id(text: str | None, field: str, digits: int) -> bytes:
 
 def _any_value(value: AnyValue, levels: int) -> bytes:
     if value.stringValue is not None:
-        return _field(1, value.stringValue.encode("utf-8", "replace"))
+        return _field(1, value.stringValue.encode())
     if value.intValue is not None:
         number = _integer(value.intValue, "intValue", -(1 << 63), (1 << 63) - 1)
         return b"\x18" + _varint(number & 0xFFFFFFFFFFFFFFFF)
@@ -164,16 +166,38 @@ def _base64(text: str) -> bytes:
         raise _BadSpan(f"bytesValue is {_shown(text)}, accepted: base64") from None
 
 
+# Before a string value of up to 100 bytes: tag and length of the AnyValue, tag and length of
+# the string in it. Most values are such, and half of the time goes into them.
+_BEFORE_TEXT: Final = [bytes((0x12, n + 2, 0x0A, n)) for n in range(101)]
+
+
+@lru_cache(maxsize=4096)
+def _key(key: str) -> bytes:
+    return _text(1, key)
+
+
+def _value(value: AnyValue, levels: int) -> bytes:
+    """The value of a KeyValue as its field 2."""
+    text = value.stringValue
+    if text is not None and len(text) <= 100:
+        encoded = text.encode()
+        if len(encoded) <= 100:
+            return _BEFORE_TEXT[len(encoded)] + encoded
+    return _field(2, _any_value(value, levels))
+
+
 def _attributes(
     number: int, attributes: list[KeyValue] | None, levels: int = DEFAULT.nesting
 ) -> bytes:
+    tag = _SHORT[number << 3 | 2]
     parts = []
     for attribute in attributes or ():
-        value = b"" if attribute.value is None else _any_value(attribute.value, levels)
-        content = _text(1, attribute.key)
+        key = attribute.key
+        content = _key(key) if len(key) <= _CACHED_KEY else _text(1, key)
         if attribute.value is not None:
-            content += _field(2, value)
-        parts.append(_field(number, content))
+            content += _value(attribute.value, levels)
+        length = len(content)
+        parts.append(tag + (_SHORT[length] if length < len(_SHORT) else _varint(length)) + content)
     return b"".join(parts)
 
 

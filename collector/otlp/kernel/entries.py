@@ -1,5 +1,6 @@
 """What Python calls of the compiled code, but for `scan`."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ def _entries(revision: int) -> tuple[Any, ...]:
 
 
 _enter, _learn, _intern, _hash, _clean = _entries(REVISION)
+_CLEANING = threading.Lock()  # the workspace of clean_attribute is one for all threads
 _CLEANER = Workspace(DEFAULT, Table(1, 1, 1), Table(1, 1, 1))
 
 
@@ -91,6 +93,18 @@ def hash_id(text: str) -> int:
 def clean_attribute(message: bytes) -> bytes:
     """A KeyValue message with users' text blanked; without its value if that nests too deep."""
     array = _array(message)
-    if _clean(_CLEANER.address, array) < 0:
+    with _CLEANING:
+        status = _clean(_CLEANER.address, array)
+    if status < 0:
         return KeyValue(key=KeyValue.FromString(message).key).SerializeToString()
     return array.tobytes()
+
+
+def warm_up() -> None:
+    """Load what is compiled of this module; at the very first start, compile it."""
+    table = Table(2, 64, 64)
+    intern_text(table, "x")
+    enter_resource(table, b"")
+    learn_wanted_key(Workspace(DEFAULT, table, table), 1, "x")
+    clean_attribute(KeyValue(key="x").SerializeToString())
+    hash_id("x")
