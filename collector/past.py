@@ -73,10 +73,14 @@ class ClosedTraces:
         self._hours = {h: [np.sort(w)] for h, w in zip(hours, pieces, strict=True)}
 
 
-def spans_again(rows: pa.Table, decoder: Decoder, dictionary: Dictionary) -> SpanBatch:
-    """Rows of SPANS as the batch they once were: times, digests and tenants as stored."""
-    rows = rows.sort_by([("resource", "ascending"), ("scope", "ascending")])
-    listed = rows.to_pylist()
+def spans_again(
+    rows: pa.Table, decoder: Decoder, dictionary: Dictionary
+) -> tuple[SpanBatch, NDArray[np.bool_]]:
+    """Rows of SPANS as the batch they once were, and which had their times mended.
+
+    Times, digests and tenants are as stored; the order is by resource and scope.
+    """
+    listed = sorted(rows.to_pylist(), key=lambda row: (row["resource"] or "", row["scope"] or ""))
     body = ExportTraceServiceRequest()
     place: tuple[str, str] | None = None
     for row in listed:
@@ -94,7 +98,7 @@ def spans_again(rows: pa.Table, decoder: Decoder, dictionary: Dictionary) -> Spa
     batch.digest = np.array([row["digest"] for row in listed], np.uint64)
     batch.weight = np.array([row["weight"] for row in listed], np.float64)
     batch.tenant = np.array([dictionary.code(row["tenant"] or "") for row in listed], np.int32)
-    return batch
+    return batch, np.array([row["repaired"] for row in listed], np.bool_)
 
 
 def _fill(span: Span, row: Mapping[str, Any]) -> None:

@@ -247,9 +247,8 @@ class Pipeline:
             self._again = Decoder(
                 self.classifier.wanted, dictionary=self.dictionary, resources=self.resources
             )
-        before = spans_again(spans, self._again, self.dictionary)
+        before, repaired = spans_again(spans, self._again, self.dictionary)
         columns = self.classifier.classify(before)
-        repaired = np.asarray(spans["repaired"].combine_chunks())
         wide, narrow = self._matrices(before, columns, repaired)
         self._table.take(wide, narrow, before.trace, np.zeros(len(before), np.bool_))
         repeated = np.isin(_of_tenant(batch), _of_tenant(before)) & (fate == taken.KEPT)
