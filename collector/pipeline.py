@@ -218,12 +218,12 @@ class Pipeline:
         missing = int(self._table.counts[1:].sum()) + spans - self._table.bounds.spans_in_all
         if missing <= 0:
             return
-        units = self._table.oldest_open(max(missing, self._table.bounds.spans_in_all // 8))
+        units = self._table.oldest_open(max(missing, self._table.bounds.spans_in_all // 4))
         self._stitch(units, np.full(len(units), now_ns, np.int64))
-        self._evict(now_ns + self._table.bounds.keep_ns + 1)
+        self._evict(now_ns, all_closed=True)
 
-    def _evict(self, now_ns: int) -> None:
-        words = self._table.evict(now_ns)
+    def _evict(self, now_ns: int, *, all_closed: bool = False) -> None:
+        words = self._table.evict(now_ns, all_closed=all_closed)
         if len(words):
             self._closed.add(words, now_ns)
 

@@ -146,10 +146,10 @@ class Table:
         enough = np.searchsorted(np.cumsum(traces[roots, t.T_SIZE]), spans) + 1
         return roots[:enough].astype(np.int64)
 
-    def evict(self, now_ns: int) -> NDArray[np.uint64]:
+    def evict(self, now_ns: int, *, all_closed: bool = False) -> NDArray[np.uint64]:
         """Let go of closed units that are old or too many. Returns their traces' first words.
 
-        Nothing is moved until a quarter of what is held can go.
+        Nothing is moved until a quarter of what is held can go, or all that is closed must.
         """
         traces = self.traces[: self.counts[0]]
         if not len(traces):
@@ -158,14 +158,15 @@ class Table:
         closed = traces[root, t.T_OPEN] == 0
         held = traces[:, t.T_COUNT] + traces[:, t.T_TOKEN_COUNT]
         last_ns = traces[root, t.T_LAST_NS]
-        go = closed & (last_ns + self.bounds.keep_ns < now_ns)
+        go = closed & (all_closed | (last_ns + self.bounds.keep_ns < now_ns))
         over = int(held[closed & ~go].sum()) - self.bounds.keep_spans
         if over > 0:
             rest = np.flatnonzero(closed & ~go)
             rest = rest[np.argsort(last_ns[rest], kind="stable")]
             cut_ns = last_ns[rest[np.searchsorted(np.cumsum(held[rest]), over)]]
             go |= closed & (last_ns <= cut_ns)
-        if 4 * int(held[go].sum()) < int(held.sum()) or not go.any():
+        few = 4 * int(held[go].sum()) < int(held.sum()) and not all_closed
+        if few or not go.any():
             return np.zeros(0, np.uint64)
         words = traces[go, t.T_LOW].view(np.uint64).copy()
         self._keep(~go)

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tailburn.collector.stitch.clocks import (
     UNKNOWN_WIDTH_NS,
     WINDOW_NS,
