@@ -5,6 +5,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tailburn.app.collecting import restored
 from tailburn.app.settings import Settings
 from tailburn.collector.hops.rules import Rules
+from tailburn.collector.otlp.kernel import entries
 
 _NS = 1_000_000_000
 _FAR_NS = 1 << 62
@@ -12,6 +13,7 @@ _FAR_NS = 1 << 62
 
 def warm_up(settings: Settings, rules: Rules) -> None:
     """Send one small trace all the way to rows, beside the service's own state."""
+    entries.warm_up()
     pipeline, decoder = restored(settings, rules, None)
     decoder.add(_body(), received_ns=3 * _NS, tenant="warm-up")
     pipeline.add(decoder.take(), decoder.take_rejected())

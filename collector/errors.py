@@ -1,10 +1,10 @@
 """What can go wrong between a sender and the log.
 
-    IngestError
-    ├── BadBody     the sender's fault: never retry (400, INVALID_ARGUMENT)
-    ├── TooLarge    over the size limit after decompression (413, RESOURCE_EXHAUSTED)
-    └── Busy        ours, passing: retry after `retry_after_s` (503, UNAVAILABLE)
-        └── NoRoom  the disk is full
+IngestError
+├── BadBody     the sender's fault: never retry (400, INVALID_ARGUMENT)
+├── TooLarge    over the size limit after decompression (413, RESOURCE_EXHAUSTED)
+└── Busy        ours, passing: retry after `retry_after_s` (503, UNAVAILABLE)
+    └── NoRoom  the disk is full
 """
 
 

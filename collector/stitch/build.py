@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.compiling import inlined, inner
 from tailburn.collector.stitch.intervals import (
     QUEUE_HOP,
     add_waits,
@@ -41,7 +42,7 @@ from tailburn.collector.stitch.vantage import (
     was_streamed,
 )
 from tailburn.engine.breakdown import sweep
-from tailburn.engine.compiled import Int, compiled, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import COMPLETENESS, OUTCOMES
 
 UNKNOWN_OUTCOME, OK = OUTCOMES.index("unknown"), OUTCOMES.index("ok")
@@ -64,7 +65,7 @@ _SERVICE_CODE, _CLIENT_CODE = at.CODES.index("service"), at.CODES.index("client"
 _SOURCE = np.array([getattr(at, name.upper()) for name in at.CODES], np.int64)
 
 
-@compiled
+@inner
 def build(
     wide: W,
     narrow: N,

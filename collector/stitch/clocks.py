@@ -9,8 +9,9 @@ the honest error. Where zero is possible it is taken: no correction without evid
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.collector.stitch.compiling import inlined, inner
 from tailburn.collector.stitch.tree import mix
-from tailburn.engine.compiled import Int, compiled, inlined
+from tailburn.engine.compiled import Int
 
 SAMPLES = 256
 WINDOW_NS = 300 * 1_000_000_000
@@ -118,7 +119,7 @@ def offset_of(
     return estimate[j, 0], estimate[j, 1]
 
 
-@compiled
+@inner
 def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: Int, now_ns: Int) -> tuple[Int, Int]:
     kept = min(seen, SAMPLES)
     newest = at_ns[:kept].max()

@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.compiling import entry, inlined, inner
 from tailburn.collector.stitch.tree import CALL, EDGE, SERVER, mix
-from tailburn.engine.compiled import Int, compiled, inlined
+from tailburn.engine.compiled import Int
 
 TOKEN = int(Role.TOKEN)
 NOTHING = -1
@@ -90,7 +91,7 @@ def root_of(traces: W, t: Int) -> Int:
     return t
 
 
-@compiled
+@inner
 def unite(traces: W, emitted: W, a: Int, b: Int) -> bool:
     """Make one unit of those of traces `a` and `b`, unless it would grow past its bound."""
     a, b = root_of(traces, a), root_of(traces, b)
@@ -134,7 +135,7 @@ def _members(traces: W, a: Int) -> Int:
     return n
 
 
-@compiled
+@entry
 def take_spans(
     new_wide: W,
     new_narrow: N,

@@ -8,6 +8,7 @@ first token so belongs outward, never to decode, and a gateway that buffers is s
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     DECODE,
     KV_LOAD,
@@ -20,7 +21,7 @@ from tailburn.collector.stitch.layout import (
 from tailburn.collector.stitch.places import ENGINE
 from tailburn.collector.stitch.tree import CALL, EDGE, PART, SERVER
 from tailburn.collector.stitch.vantage import AT_ENGINE, V_FIRST, V_SPAN
-from tailburn.engine.compiled import Int, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 QUEUE_HOP, PREFILL_HOP, DECODE_HOP = HOP_INDEX["queue"], HOP_INDEX["prefill"], HOP_INDEX["decode"]

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.compiling import entry
 from tailburn.collector.stitch.rows import Rows
 from tailburn.collector.stitch.table import Table, grown
-from tailburn.engine.compiled import compiled
 
 I64 = NDArray[np.int64]
 
@@ -85,7 +85,7 @@ def _append(table: Table, out: I64, hops_ns: I64) -> None:
     table.emitted_count += len(out)
 
 
-@compiled
+@entry
 def _link(traces: I64, emitted: I64, out: I64, first: int) -> None:
     for r in range(len(out)):
         trace = out[r, at.O_TRACE]

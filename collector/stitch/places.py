@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
 from tailburn.collector.stitch.clocks import UNKNOWN_WIDTH_NS, observe, offset_of
+from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     E2E,
     END,
@@ -20,7 +21,7 @@ from tailburn.collector.stitch.layout import (
     START,
 )
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, LOOSE, PART, SERVER
-from tailburn.engine.compiled import Int, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX, HOPS
 
 CLIENT, GATEWAY, ROUTER = HOP_INDEX["client"], HOP_INDEX["gateway"], HOP_INDEX["router"]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
-from tailburn.engine.compiled import compiled
+from tailburn.collector.stitch.compiling import entry
 from tailburn.engine.names import (
     COMPLETENESS,
     DECODE_HOP_COLUMNS,
@@ -56,7 +56,7 @@ def concat(parts: Sequence[Rows]) -> Rows:
     )
 
 
-@compiled
+@entry
 def _hex(words: NDArray[np.uint64], big_endian: bool) -> NDArray[np.uint8]:
     n, k = words.shape
     text = np.empty(n * k * 16, np.uint8)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.compiling import entry
 from tailburn.collector.stitch.tree import mix
-from tailburn.engine.compiled import compiled
 
 I64 = NDArray[np.int64]
 S = 1_000_000_000
@@ -258,7 +258,7 @@ def _targets(keep: NDArray[np.bool_]) -> I64:
     return np.append(target, -1)
 
 
-@compiled
+@entry
 def _squeeze(matrix: NDArray[_T], keep: NDArray[np.bool_]) -> int:
     """Move the rows of the mask to the front, in order. Returns how many there are."""
     n = 0
@@ -271,7 +271,7 @@ def _squeeze(matrix: NDArray[_T], keep: NDArray[np.bool_]) -> int:
     return n
 
 
-@compiled
+@entry
 def _roots(traces: I64) -> I64:
     root = np.empty(len(traces), np.int64)
     for i in range(len(traces)):
@@ -279,7 +279,7 @@ def _roots(traces: I64) -> I64:
     return root
 
 
-@compiled
+@entry
 def _find_due(
     traces: I64,
     now_ns: int,
@@ -309,7 +309,7 @@ def _find_due(
     return units[:n], due_ns[:n], soonest
 
 
-@compiled
+@entry
 def _rebuild(
     slots: NDArray[np.int32],
     traces: I64,

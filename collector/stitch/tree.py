@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs, Role
+from tailburn.collector.stitch.compiling import inlined, inner
 from tailburn.collector.stitch.layout import (
     CLASS,
     END,
@@ -28,7 +29,7 @@ from tailburn.collector.stitch.layout import (
     START,
     TRACE,
 )
-from tailburn.engine.compiled import Int, compiled, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX
 
 NO_PARENT = -1
@@ -213,7 +214,7 @@ def find_extents(wide: W, narrow: N, anchor: W, count: Int, extent_ns: W) -> Non
             extent_ns[a] = max(extent_ns[a], wide[k, END])
 
 
-@compiled
+@inner
 def merge_broken(
     wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
@@ -252,7 +253,7 @@ def merge_broken(
             flags[holder] |= FLAG_INFERRED
 
 
-@compiled
+@inner
 def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, a: Int) -> Int:
     holder = NO_ANCHOR
     for b in range(count):
@@ -273,7 +274,7 @@ def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged
     return holder
 
 
-@compiled
+@inner
 def adopt_parts(
     wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
@@ -302,7 +303,7 @@ def adopt_parts(
             flags[holder] |= FLAG_INFERRED
 
 
-@compiled
+@inner
 def join_by_id(
     wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
@@ -333,7 +334,7 @@ def join_by_id(
         first = last
 
 
-@compiled
+@inner
 def _outer_of(
     wide: W,
     narrow: N,
@@ -379,7 +380,7 @@ def _outer_of(
     return best if unique else NO_ANCHOR
 
 
-@compiled
+@inner
 def requests_of(
     wide: W,
     narrow: N,

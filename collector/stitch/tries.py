@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
+from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     ATTEMPT,
     CLASS,
@@ -28,7 +29,7 @@ from tailburn.collector.stitch.layout import (
     START,
 )
 from tailburn.collector.stitch.tree import EDGE, INNER, SERVER
-from tailburn.engine.compiled import Int, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX, OUTCOMES
 
 RETRY = HOP_INDEX["retry"]

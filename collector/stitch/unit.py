@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.build import build
+from tailburn.collector.stitch.compiling import entry, inlined
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
 from tailburn.collector.stitch.tree import find_parents, mix, requests_of
-from tailburn.engine.compiled import Int, compiled, inlined
+from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOPS
 
 NOTHING = -1
@@ -18,7 +19,7 @@ W = NDArray[np.int64]
 N = NDArray[np.int32]
 
 
-@compiled
+@entry
 def unit_sizes(units: W, traces: W) -> tuple[Int, Int, Int, Int]:
     """(largest unit's spans, its tokens, spans of all, rows given before for all)."""
     most, most_tokens, total, given = 0, 0, 0, 0
@@ -132,7 +133,7 @@ def _given_before(emitted: W, first: Int, wanted: Int) -> Int:
     return NOTHING
 
 
-@compiled
+@entry
 def stitch_units(
     units: W,
     closed_ns: W,

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     END_IS,
     FIRST_WITH_HEADERS,
@@ -14,7 +15,7 @@ from tailburn.collector.stitch.layout import (
 )
 from tailburn.collector.stitch.places import CLIENT, ENGINE, GATEWAY, ROUTER
 from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, SERVER
-from tailburn.engine.compiled import Int, inlined
+from tailburn.engine.compiled import Int
 
 # Rows of the vantage matrix are VANTAGES; these are its columns. Times ns, 0 unknown.
 V_SPAN, V_START, V_FIRST, V_LAST, V_END = range(5)

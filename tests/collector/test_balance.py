@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tailburn.collector.balance import Balance
 
 codes = st.lists(st.integers(0, 200), max_size=30)

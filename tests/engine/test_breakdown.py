@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tailburn.engine.breakdown import DEPTHS, UNATTRIBUTED_INDEX, sweep
 from tailburn.engine.names import HOP_INDEX
 

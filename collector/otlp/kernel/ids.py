@@ -13,14 +13,17 @@ _PREFIXES: Final = (
     (99, 109, 112, 108, 45, 0, 0, 0, 0),  # cmpl-
     (114, 101, 115, 112, 95, 0, 0, 0, 0),  # resp_
 )
+_LENGTHS: Final = (9, 5, 5)
+_NUMBERED_FROM: Final = 1
+"""From this prefix on, a number behind the id tells one prompt of the request from another."""
 
 
 @compiled
-def _after_prefix(p: int, end: int) -> int:
-    for prefix in _PREFIXES:
-        length = 0
-        while length < 9 and prefix[length] != 0:
-            length += 1
+def _prefix(p: int, end: int) -> int:
+    """Which of the prefixes the id begins with, or -1."""
+    for which in range(len(_PREFIXES)):
+        prefix = _PREFIXES[which]
+        length = _LENGTHS[which]
         if end - p < length:
             continue
         equal = True
@@ -29,8 +32,8 @@ def _after_prefix(p: int, end: int) -> int:
                 equal = False
                 break
         if equal:
-            return p + length
-    return p
+            return which
+    return -1
 
 
 @compiled
@@ -49,5 +52,9 @@ def normal_id_hash(p: int, end: int) -> np.uint64:
     """See `ids.id_hash`; 0 for an empty id."""
     if p == end:
         return np.uint64(0)
-    p = _after_prefix(p, end)
-    return lasting_hash(p, _before_suffix(p, end))
+    which = _prefix(p, end)
+    if which >= 0:
+        p += _LENGTHS[which]
+    if which >= _NUMBERED_FROM:
+        end = _before_suffix(p, end)
+    return lasting_hash(p, end)

@@ -13,12 +13,13 @@ SAME = [
     ("cmpl-b9c49b13144a49e2-0", "b9c49b13144a49e2"),
     ("cmpl-b9c49b13144a49e2-117", "b9c49b13144a49e2"),
     ("resp_b9c49b13144a49e2_0", "b9c49b13144a49e2"),
-    ("12345678-1", "12345678"),
 ]
 DIFFERENT = [
-    ("1234567-1", "1234567"),  # too short to be cut
-    ("b9c49b13144a49e2-1234", "b9c49b13144a49e2"),  # four digits are no number of a prompt
-    ("b9c49b13144a49e2-0-0", "b9c49b13144a49e2"),  # one suffix
+    ("nightly-job-7", "nightly-job-8"),  # the caller's own numbers
+    ("chatcmpl-nightly-job-7", "chatcmpl-nightly-job-8"),
+    ("cmpl-1234567-1", "1234567"),  # too short to be cut
+    ("cmpl-b9c49b13144a49e2-1234", "b9c49b13144a49e2"),  # four digits are no number of a prompt
+    ("cmpl-b9c49b13144a49e2-0-0", "b9c49b13144a49e2"),  # one suffix
     ("chatcmpl-chatcmpl-b9c49b13144a49e2", "b9c49b13144a49e2"),  # one prefix
     ("b9c49b13144a49e2-a", "b9c49b13144a49e2"),
     ("B9C49B13144A49E2", "b9c49b13144a49e2"),
