@@ -40,14 +40,14 @@ def entry(function: F) -> F:
     """A function that Python calls; kept in the cache."""
     dispatcher = njit(nogil=True, error_model="numpy")(function)
     dispatcher._cache = _RevisedCache(dispatcher.py_func)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def inner(function: F) -> F:
     """A function that only compiled code calls."""
-    return njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return njit(nogil=True, error_model="numpy")(function)
 
 
 def inlined(function: F) -> F:
     """A helper that becomes part of its caller: array arguments of a call cost atomics."""
-    return njit(nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
+    return njit(nogil=True, error_model="numpy", forceinline=True)(function)
