@@ -27,7 +27,7 @@ class Cadence:
     """How often rows are published and state is kept, whichever comes first of each pair."""
 
     publish_s: float = 2.0
-    publish_rows: int = 50_000
+    publish_rows: int = 200_000
     snapshot_s: float = 30.0
     # What lies behind the last snapshot must be worked through before the service is ready
     # again: this much takes about a second.

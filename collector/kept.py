@@ -1,6 +1,6 @@
 """Spans on their way into the store: the columns of a batch as rows of `engine.schema.SPANS`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from tailburn.collector.spans import SpanBatch
 from tailburn.collector.stitch.rows import text_column
 from tailburn.engine.schema import SPANS
+
+MOST_TEXT_BYTES = 1 << 30
+"""An Arrow string column bears up to 2 GiB; a body is at most 64 MiB."""
 
 # Columns of a batch that the store has no use for once a span is recognised.
 _WANTED = {"wanted_key", "wanted_num", "wanted_code", "wanted_id"}
@@ -34,8 +37,22 @@ class KeptSpans:
     repaired: NDArray[np.bool_]
 
 
-def concat(parts: Sequence[KeptSpans]) -> KeptSpans:
-    """Several batches as one."""
+def in_pieces(parts: Sequence[KeptSpans]) -> Iterator[KeptSpans]:
+    """All batches, joined as far as their texts fit into one Arrow column."""
+    piece: list[KeptSpans] = []
+    size = 0
+    for part in parts:
+        more = len(part.batch.str_bytes)
+        if piece and size + more > MOST_TEXT_BYTES:
+            yield _joined(piece)
+            piece, size = [], 0
+        piece.append(part)
+        size += more
+    if piece:
+        yield _joined(piece)
+
+
+def _joined(parts: Sequence[KeptSpans]) -> KeptSpans:
     if len(parts) == 1:
         return parts[0]
     columns: dict[str, NDArray[np.generic]] = {}
@@ -55,23 +72,28 @@ def concat(parts: Sequence[KeptSpans]) -> KeptSpans:
 
 
 def _join_offsets(pieces: Sequence[NDArray[np.integer]]) -> NDArray[np.integer]:
-    shift = np.cumsum([0, *(int(p[-1]) for p in pieces)])
-    moved = [p[:-1] + s for p, s in zip(pieces, shift, strict=False)]
-    return np.append(np.concatenate(moved), shift[-1]).astype(pieces[0].dtype)
+    joined = np.empty(sum(len(p) - 1 for p in pieces) + 1, pieces[0].dtype)
+    joined[0] = 0
+    at, shift = 1, 0
+    for piece in pieces:
+        np.add(piece[1:], shift, out=joined[at : at + len(piece) - 1])
+        at += len(piece) - 1
+        shift += int(piece[-1])
+    return joined
 
 
 def spans_table(
     kept: KeptSpans,
     texts: Sequence[str],
-    services: Sequence[str],
-    resources: Sequence[str],
+    service_of: Callable[[int], str],
+    resource_of: Callable[[int], str],
     hops: Sequence[str],
     rules: Sequence[str],
     reasons: Sequence[str],
 ) -> pa.Table:
     """The stored spans in the schema SPANS.
 
-    `texts` are the shared dictionary's; `services` and `resources` (JSON) are by resource
+    `texts` are the shared dictionary's; `service_of` and `resource_of` (JSON) take a resource
     code; `hops`, `rules` and `reasons` have an unused first entry, for code 0.
     """
     b = kept.batch
@@ -86,8 +108,8 @@ def spans_table(
             pa.Array.from_buffers(pa.binary(8), n, [None, pa.py_buffer(b.parent)]),
             text_column(b.name, texts, ""),
             text_column(b.scope, texts, ""),
-            _by_resource(b.resource, services),
-            _by_resource(b.resource, resources),
+            _by_resource(b.resource, service_of),
+            _by_resource(b.resource, resource_of),
             pa.array(b.kind),
             pa.array(b.status),
             pa.array(b.flags),
@@ -108,12 +130,12 @@ def spans_table(
     return table if kept.stored.all() else table.filter(pa.array(kept.stored))
 
 
-def _by_resource(codes: NDArray[np.int32], values: Sequence[str]) -> pa.DictionaryArray:
-    used, indices = np.unique(codes, return_inverse=True)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(indices.astype(np.int32)),
-        pa.array([values[c] for c in used], pa.string()),
-    )
+def _by_resource(codes: NDArray[np.int32], value_of: Callable[[int], str]) -> pa.DictionaryArray:
+    used = np.flatnonzero(np.bincount(codes))
+    target = np.zeros(int(used[-1]) + 1 if len(used) else 1, np.int32)
+    target[used] = np.arange(len(used), dtype=np.int32)
+    values = [value_of(code) for code in used.tolist()]
+    return pa.DictionaryArray.from_arrays(pa.array(target[codes]), pa.array(values, pa.string()))
 
 
 def _attributes_num(b: SpanBatch, texts: Sequence[str]) -> pa.MapArray:
@@ -123,11 +145,10 @@ def _attributes_num(b: SpanBatch, texts: Sequence[str]) -> pa.MapArray:
 
 
 def _attributes_str(b: SpanBatch, texts: Sequence[str]) -> pa.MapArray:
+    offsets = b.str_bytes_offset.astype(np.int32)
     values = pa.Array.from_buffers(
-        pa.large_string(),
-        len(b.str_key),
-        [None, pa.py_buffer(b.str_bytes_offset), pa.py_buffer(b.str_bytes)],
-    ).cast(pa.string())
+        pa.string(), len(b.str_key), [None, pa.py_buffer(offsets), pa.py_buffer(b.str_bytes)]
+    )
     return pa.MapArray.from_arrays(
         pa.array(b.str_offset), text_column(b.str_key, texts, ""), values
     )

@@ -317,22 +317,23 @@ class Pipeline:
         return self._hashes
 
     def _spans_table(self, texts: Sequence[str]) -> pa.Table:
-        spans = kept.concat(self._kept)
-        self._kept, self._pending_spans = [], 0
-        sound = spans.stored & (spans.quarantined == 0)
-        self.balance.settle(spans.batch.resource[sound], "stored")
-        codes = range(int(spans.batch.resource.max()) + 1) if len(spans.batch) else range(0)
-        if not spans.stored.any():
-            return SPANS.empty_table()
-        return kept.spans_table(
-            spans,
-            texts,
-            [self.resources.service(c) for c in codes],
-            [self.resources.json(c) for c in codes],
-            ["", *HOPS],
-            [c.rule for c in self.classifier.classes],
-            ["", *REASONS[1:]],
-        )
+        parts, self._kept, self._pending_spans = self._kept, [], 0
+        tables = [SPANS.empty_table()]
+        for spans in kept.in_pieces(parts):
+            sound = spans.stored & (spans.quarantined == 0)
+            self.balance.settle(spans.batch.resource[sound], "stored")
+            tables.append(
+                kept.spans_table(
+                    spans,
+                    texts,
+                    self.resources.service,
+                    self.resources.json,
+                    ["", *HOPS],
+                    [c.rule for c in self.classifier.classes],
+                    ["", *REASONS[1:]],
+                )
+            )
+        return pa.concat_tables(tables)
 
 
 def _of_tenant(batch: SpanBatch) -> NDArray[np.uint64]:
