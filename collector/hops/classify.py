@@ -55,6 +55,8 @@ class Classifier:
             [(c.role, c.hop, c.end_is) for c in self.classes], np.int8
         ).T.copy()
         self._event_of_code = self._event_codes()
+        for word in rules.words:  # so that a full dictionary never hides what rules look for
+            dictionary.own_code(word)
         self._seed = secrets.randbits(62)
         self._forget()
 
@@ -105,7 +107,7 @@ class Classifier:
 
     def _event_codes(self) -> I32:
         """Index into `Rules.events` by dictionary code, -1 for all others."""
-        codes = [self._dictionary.code(name) for name in self._rules.events]
+        codes = [self._dictionary.own_code(name) for name in self._rules.events]
         table = np.full(max(codes, default=0) + 1, -1, np.int32)
         for index, code in enumerate(codes):
             if code > 0:

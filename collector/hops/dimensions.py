@@ -92,6 +92,14 @@ class Dimensions:
                 yield from step.when
 
     @property
+    def values(self) -> Iterator[str]:
+        """The fixed ones."""
+        for steps in self.steps.values():
+            yield from (step.value for step in steps if step.value)
+        for _, placed in self.places.entries:
+            yield from placed.values()
+
+    @property
     def attributes(self) -> Iterator[str]:
         for steps in self.steps.values():
             for step in steps:

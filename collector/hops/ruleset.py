@@ -65,6 +65,14 @@ class Rules:
         object.__setattr__(self, "events", tuple(dict.fromkeys(_events(self))))
         object.__setattr__(self, "resource_keys", tuple(dict.fromkeys(_resource_keys(self))))
 
+    @property
+    def words(self) -> Iterator[str]:
+        """Texts that rules compare with or file requests under, patterns left out."""
+        for condition in _all_conditions(self):
+            if condition.patterns.are_exact:
+                yield from condition.patterns.texts
+        yield from self.dimensions.values
+
     def first_match(self, facts: Facts) -> int | None:
         """Index of the first rule whose conditions all hold."""
         candidates = self._shortlist.candidates(facts)

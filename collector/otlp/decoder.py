@@ -84,7 +84,7 @@ class Decoder:
     def _enter(self, wanted: Sequence[Wanted]) -> None:
         """Tell compiled code which keys are wanted."""
         for position, one in enumerate(wanted):
-            code = self.dictionary.code(one.key)
+            code = self.dictionary.own_code(one.key)
             if code == 0:
                 raise ValueError(f"no room in the dictionary for the wanted key {one.key!r}")
             key = self._work.keys[code]
@@ -123,10 +123,12 @@ class Decoder:
 
     def _scan(self, body: bytearray, received_ns: int, tenant: str) -> int:
         if tenant != self._tenant[0]:
-            self._tenant = (tenant, self.dictionary.code(tenant))
+            self._tenant = (tenant, self.dictionary.own_code(tenant))
         data = np.frombuffer(body, np.uint8)
         while True:
             with self.dictionary.lock:
+                self.dictionary.shares.charge(tenant)
+                self.resources.shares.charge(tenant)
                 status = scan(self._work.address, data, received_ns, self._tenant[1])
             if status != FULL:
                 return int(status)

@@ -3,15 +3,16 @@
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from google.protobuf import json_format
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from tailburn.collector.otlp.kernel.entries import enter_resource
+from tailburn.collector.otlp.kernel.entries import enter_resources
 from tailburn.collector.otlp.kernel.table import Table
+from tailburn.collector.otlp.shares import Shares
 
 CAPACITY: Final = 16_384
 ARENA_BYTES: Final = 16 << 20
@@ -69,6 +70,7 @@ class Resources:
 
     def __init__(self, capacity: int = CAPACITY, arena_bytes: int = ARENA_BYTES) -> None:
         self.table = Table(capacity, arena_bytes, LONGEST_BYTES)
+        self.shares = Shares(self.table)
         self._attributes: dict[int, Mapping[str, Value]] = {}
         self._json: dict[int, str] = {}
 
@@ -101,16 +103,20 @@ class Resources:
             self._json[code] = known
         return known
 
-    def dump(self) -> list[str]:
-        """All resources by code, as base64, for `load`."""
+    def dump(self) -> dict[str, Any]:
+        """All resources by code, as base64, and who holds how many, for `load`."""
         codes = range(1, len(self.table))
-        return [base64.b64encode(self.table.bytes_of(code)).decode() for code in codes]
+        messages = [base64.b64encode(self.table.bytes_of(code)).decode() for code in codes]
+        return {"messages": messages, "shares": self.shares.dump()}
 
     @classmethod
-    def load(cls, dumped: Iterable[str]) -> Self:
+    def load(cls, dumped: Mapping[str, Any]) -> Self:
         """Resources with the codes of those that were dumped."""
         resources = cls()
-        for code, text in enumerate(dumped, start=1):
-            if enter_resource(resources.table, base64.b64decode(text)) != code:
-                raise ValueError(f"not a dump of resources: entry {code}")
+        messages = [base64.b64decode(text) for text in dumped["messages"]]
+        with resources.shares.own():
+            codes = enter_resources(resources.table, messages)
+        if codes != list(range(1, len(messages) + 1)):
+            raise ValueError("not a dump of resources: two entries are the same")
+        resources.shares.load(dumped["shares"])
         return resources

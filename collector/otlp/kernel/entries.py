@@ -1,6 +1,7 @@
 """What Python calls of the compiled code, but for `scan`."""
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,10 @@ def _array(text: str | bytes) -> NDArray[np.uint8]:
     return np.frombuffer(bytearray(text.encode() if isinstance(text, str) else text), np.uint8)
 
 
-def enter_resource(resources: Table, message: bytes) -> int:
-    """The code of a Resource message, new or known; 0 when there is no room."""
+def enter_resources(resources: Table, messages: Iterable[bytes]) -> list[int]:
+    """The codes of Resource messages, new or known; 0 where there is no room."""
     workspace = Workspace(DEFAULT, Table(1, 1, 1), resources)
-    return int(_enter(workspace.address, _array(message)))
+    return [int(_enter(workspace.address, _array(message))) for message in messages]
 
 
 def learn_wanted_key(workspace: Workspace, code: int, key: str) -> None:
@@ -104,7 +105,7 @@ def warm_up() -> None:
     """Load what is compiled of this module; at the very first start, compile it."""
     table = Table(2, 64, 64)
     intern_text(table, "x")
-    enter_resource(table, b"")
+    enter_resources(table, [b""])
     learn_wanted_key(Workspace(DEFAULT, table, table), 1, "x")
     clean_attribute(KeyValue(key="x").SerializeToString())
     hash_id("x")

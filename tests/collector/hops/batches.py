@@ -29,6 +29,9 @@ class Texts:
             self.texts.append(text)
         return self._codes[text]
 
+    def own_code(self, text: str) -> int:
+        return self.code(text)
+
 
 class Resources:
     """A table of resources without bounds."""

@@ -63,7 +63,7 @@ CLEAN = [
 
 def visible(decoder: Decoder, batch: SpanBatch) -> bytes:
     """Everything that a batch, its dictionary and its resources hold as text."""
-    dictionary = "\n".join(decoder.dictionary.dump())
+    dictionary = "\n".join(decoder.dictionary.texts)
     resources = "\n".join(decoder.resources.json(i) for i in range(len(decoder.resources)))
     return batch.str_bytes.tobytes() + dictionary.encode() + resources.encode()
 

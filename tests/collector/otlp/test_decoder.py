@@ -391,11 +391,11 @@ def test_a_full_dictionary_costs_names_not_spans() -> None:
     assert len(batch) == 100
     assert (batch.name[30:] == 0).all()
     assert decoder.dictionary.overflowed >= 80
-    assert len(decoder.dictionary) == 20
+    assert len(decoder.dictionary) == 1 + 10, "one sender alone fills half"
 
 
 def test_full_resources_cost_the_resource_not_spans() -> None:
-    decoder = Decoder([], resources=Resources(capacity=3))
+    decoder = Decoder([], resources=Resources(capacity=5))
     for i in range(6):
         request = one_span()
         request.resource_spans[0].resource.attributes.extend(key_values({"service.name": f"s{i}"}))
