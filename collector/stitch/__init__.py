@@ -1,6 +1,8 @@
 """Stitching: the spans of a trace become one row per LLM request.
 
-`table` holds the spans of open and lately closed traces, `tree` finds the requests among
-them, `tries` the failed and hedged attempts, `clocks` corrects hosts' clocks, `build` turns
-one request's spans into its row, `rows` makes Arrow tables of the rows.
+`intake` takes spans into `table`, which holds those of open and lately closed traces. `unit`
+stitches what is due: `tree` and `joining` find the requests among its spans, and `build` turns
+one request's spans into its row, with `places` (hops, hosts' clocks by `clocks`), `tries`,
+`vantage`, `intervals` and `facts`. `notes` remembers what was given, `rows` makes Arrow tables
+of it and `readback` the other way.
 """

@@ -18,11 +18,8 @@ from tailburn.collector.stitch.layout import (
     END,
     END_IS,
     FLAG_INFERRED,
-    FLAG_JOINED,
     HOP,
-    OWN,
     PARENT,
-    PEER,
     ROLE,
     SERVICE,
     SPAN,
@@ -173,14 +170,14 @@ def find_anchors(narrow: N, parent: W, count: Int, stack: W, anchor: W, head: W)
 
 
 @inlined
-def _root(merged: W, a: Int) -> Int:
+def root_anchor(merged: W, a: Int) -> Int:
     while merged[a] != a:
         a = merged[a]
     return a
 
 
 @inlined
-def _outer_rank(narrow: N, b: Int) -> Int:
+def outer_rank(narrow: N, b: Int) -> Int:
     role = narrow[b, ROLE]
     if role == CALL:
         return 0
@@ -190,7 +187,7 @@ def _outer_rank(narrow: N, b: Int) -> Int:
 
 
 @inlined
-def _inner_rank(narrow: N, a: Int) -> Int:
+def inner_rank(narrow: N, a: Int) -> Int:
     role = narrow[a, ROLE]
     if role == CALL:
         return -1
@@ -198,7 +195,7 @@ def _inner_rank(narrow: N, a: Int) -> Int:
 
 
 @inlined
-def _holds(wide: W, extent_ns: W, b: Int, a: Int, slack_ns: Int) -> bool:
+def holds(wide: W, extent_ns: W, b: Int, a: Int, slack_ns: Int) -> bool:
     start = wide[a, START]
     return wide[b, START] - slack_ns <= start <= extent_ns[b] + slack_ns
 
@@ -237,9 +234,9 @@ def merge_broken(
                 and (
                     narrow[b, CLASS] != narrow[a, CLASS] or narrow[b, SERVICE] != narrow[a, SERVICE]
                 )
-                and _holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
+                and holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
             ):
-                merged[a] = _root(merged, b)
+                merged[a] = root_anchor(merged, b)
                 flags[merged[a]] |= FLAG_INFERRED
                 break
     for a in range(count):
@@ -261,11 +258,11 @@ def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged
             break
         if b == a or anchor[b] != b or wide[b, TRACE] != wide[a, TRACE]:
             continue
-        if _outer_rank(narrow, b) >= _inner_rank(narrow, a):
+        if outer_rank(narrow, b) >= inner_rank(narrow, a):
             continue
-        if not _holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS):
+        if not holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS):
             continue
-        root = _root(merged, b)
+        root = root_anchor(merged, b)
         if root == a or root == holder:
             continue
         if holder >= 0:
@@ -291,9 +288,9 @@ def adopt_parts(
                 break
             if anchor[b] != b or wide[b, TRACE] != wide[k, TRACE]:
                 continue
-            if not _holds(wide, extent_ns, b, k, CONTAINMENT_SLACK_NS):
+            if not holds(wide, extent_ns, b, k, CONTAINMENT_SLACK_NS):
                 continue
-            root = _root(merged, b)
+            root = root_anchor(merged, b)
             if holder >= 0 and root != holder:
                 holder = NO_ANCHOR
                 break
@@ -301,113 +298,3 @@ def adopt_parts(
         if holder >= 0:
             anchor[k] = holder
             flags[holder] |= FLAG_INFERRED
-
-
-@inner
-def join_by_id(
-    wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, flags: W
-) -> None:
-    """Merge anchors whose spans bear the same id, inner into outer, where it holds its start."""
-    ids = np.empty(2 * count, np.int64)
-    owner = np.empty(2 * count, np.int64)
-    n = 0
-    for k in range(count):
-        if anchor[k] < 0:
-            continue
-        for column in (OWN, PEER):
-            if wide[k, column] != 0:
-                ids[n] = wide[k, column]
-                owner[n] = anchor[k]
-                n += 1
-    order = np.argsort(ids[:n], kind="mergesort")
-    first = 0
-    while first < n:
-        last = first
-        while last < n and ids[order[last]] == ids[order[first]]:
-            last += 1
-        for i in range(first, last):
-            a = _root(merged, owner[order[i]])
-            b = _outer_of(wide, narrow, extent_ns, merged, owner, order, first, last, a)
-            if b >= 0:
-                merged[a] = b
-                flags[b] |= FLAG_JOINED | flags[a]
-        first = last
-
-
-@inner
-def _outer_of(
-    wide: W,
-    narrow: N,
-    extent_ns: W,
-    merged: W,
-    owner: W,
-    order: W,
-    first: Int,
-    last: Int,
-    a: Int,
-) -> Int:
-    """The one outermost anchor, among those with the same id, that holds the start of `a`.
-
-    Spans of one kind that overlap under one id are the choices of one request: the first to
-    start stands for them.
-    """
-    if narrow[a, ROLE] == CALL:
-        return NO_ANCHOR
-    best = NO_ANCHOR
-    best_rank = 0
-    unique = True
-    for i in range(first, last):
-        b = _root(merged, owner[order[i]])
-        if b == a or b == best:
-            continue
-        rank = _outer_rank(narrow, b)
-        choice = b < a and narrow[b, CLASS] == narrow[a, CLASS] and narrow[a, ROLE] == SERVER
-        same_kind = rank == _outer_rank(narrow, a) and wide[b, START] >= wide[a, START]
-        if not choice and (rank >= _inner_rank(narrow, a) or same_kind):
-            continue
-        slack = CONTAINMENT_SLACK_NS if choice else JOIN_SLACK_NS
-        if not _holds(wide, extent_ns, b, a, slack):
-            continue
-        if best < 0 or rank < best_rank:
-            best, best_rank, unique = b, rank, True
-        elif rank == best_rank:
-            strict_new = _holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
-            strict_old = _holds(wide, extent_ns, best, a, CONTAINMENT_SLACK_NS)
-            if strict_new and not strict_old:
-                best, unique = b, True
-            elif strict_new == strict_old:
-                unique = unique and choice
-    return best if unique else NO_ANCHOR
-
-
-@inner
-def requests_of(
-    wide: W,
-    narrow: N,
-    parent: W,
-    count: Int,
-    stack: W,
-    head: W,
-    extent_ns: W,
-    merged: W,
-    request: W,
-    flags: W,
-) -> Int:
-    """Fill `request` with the anchor of the request each span belongs to (NO_ANCHOR: none)
-    and `flags` at the anchors. Returns the number of anchors before merging."""
-    anchors = find_anchors(narrow, parent, count, stack, request, head)
-    for k in range(count):
-        merged[k] = k
-        flags[k] = 0
-    if anchors == 0:
-        return 0
-    find_extents(wide, narrow, request, count, extent_ns)
-    if 1 < anchors <= MOST_ANCHORS:
-        merge_broken(wide, narrow, parent, request, head, extent_ns, count, merged, flags)
-        join_by_id(wide, narrow, request, extent_ns, count, merged, flags)
-    if anchors <= MOST_ANCHORS:
-        adopt_parts(wide, narrow, parent, request, head, extent_ns, count, merged, flags)
-    for k in range(count):
-        if request[k] >= 0:
-            request[k] = _root(merged, request[k])
-    return anchors

@@ -8,7 +8,8 @@ from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.build import build
 from tailburn.collector.stitch.compiling import entry, inlined
 from tailburn.collector.stitch.intervals import INTERVALS_PER_SPAN
-from tailburn.collector.stitch.tree import find_parents, mix, requests_of
+from tailburn.collector.stitch.joining import requests_of
+from tailburn.collector.stitch.tree import find_parents, mix
 from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOPS
 
