@@ -9,7 +9,7 @@ import grpc
 import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.live.service import Service
+from tests.live.service import EXPORT, Service
 
 _TRACES = 32  # a body
 _PAUSE_S = 0.01
@@ -134,9 +134,7 @@ class _OverGrpc(_Sender):
             ("grpc.max_reconnect_backoff_ms", 200),
         ]
         with grpc.insecure_channel(self._service.grpc, options) as channel:
-            self._export = channel.unary_unary(
-                "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-            )
+            self._export = channel.unary_unary(EXPORT)
             super().run()
 
     def takes(self, body: bytes) -> bool:

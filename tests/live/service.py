@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,10 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import grpc
 import httpx
 import psutil
 
 from tests.app.service import COMMAND, environment
+
+EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 QUICK = ("--idle-close-s", "0.5", "--rootless-close-s", "0.5")
 """Flags with which requests close, and their spans are stored, soon."""
@@ -32,16 +36,19 @@ def until(true: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
 class Service:
     """`tailburn serve` on one store and three ports, life after life."""
 
-    def __init__(self, store: Path, *flags: object, scheme: str = "http") -> None:
+    def __init__(self, store: Path, *flags: object, authority: Path | None = None) -> None:
+        """`authority` is the PEM file of who issued its certificate, where `flags` name one."""
         self.store = store
         self.http_port, self.grpc_port, self.web_port = _free_ports(3)
         self.flags = (
             *("--store", store, "--http-port", self.http_port),
             *("--grpc-port", self.grpc_port, "--web-port", self.web_port, *flags),
         )
+        scheme = "https" if authority else "http"
         self.http = f"{scheme}://localhost:{self.http_port}"
         self.grpc = f"localhost:{self.grpc_port}"
-        self._web = f"http://localhost:{self.web_port}"
+        self.web = f"{scheme}://localhost:{self.web_port}"
+        self._verify = ssl.create_default_context(cafile=authority)
         self._said = store.with_name(store.name + ".said")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -60,18 +67,18 @@ class Service:
         """What all lives together wrote to standard error."""
         return self._said.read_text()
 
-    def spawn(self) -> None:
-        """Start a life; it is not ready yet."""
+    def spawn(self, **variables: str) -> None:
+        """Start a life, with these in its environment; it is not ready yet."""
         arguments = list(map(str, (*COMMAND, "serve", *self.flags)))
         # As on a user's machine: modules once compiled stay so.
         env = {k: v for k, v in environment().items() if k != "PYTHONDONTWRITEBYTECODE"}
         with self._said.open("ab") as said:
             self._process = subprocess.Popen(arguments, stderr=said, cwd=self.store.parent, env=env)
 
-    def start(self) -> float:
+    def start(self, **variables: str) -> float:
         """Start a life and wait until it is ready; the seconds that took."""
         began_s = time.monotonic()
-        self.spawn()
+        self.spawn(**variables)
         until(self._is_ready, _COMPILED_WITHIN_S)
         return time.monotonic() - began_s
 
@@ -91,7 +98,7 @@ class Service:
             self.kill()
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self._web + path, timeout=60, trust_env=False)
+        return httpx.get(self.web + path, timeout=60, trust_env=False, verify=self._verify)
 
     def rows(self, path: str) -> list[dict[str, Any]]:
         answer = self.get(path)
@@ -108,19 +115,32 @@ class Service:
             totals = {name: totals.get(name, 0) + n for name, n in counts.items()}
         return totals
 
-    def settle(self) -> None:
-        """Wait until every request is closed."""
-        until(lambda: self.totals().get("open", 0) == 0)
+    def settle(self, received: int) -> None:
+        """Wait until that many spans are worked through and every request is closed."""
 
-    def post(self, body: bytes, kind: str = "application/x-protobuf") -> httpx.Response:
-        """A body of traces over HTTP."""
+        def settled() -> bool:
+            totals = self.totals()
+            return totals.get("received", 0) >= received and totals["open"] == 0
+
+        until(settled)
+
+    def post(self, body: bytes, **headers: str) -> httpx.Response:
+        """A body of traces over HTTP; `content_type` is protobuf's unless given."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx.post(
             f"{self.http}/v1/traces",
             content=body,
-            headers={"content-type": kind},
+            headers={"content-type": "application/x-protobuf"} | given,
             timeout=60,
             trust_env=False,
+            verify=self._verify,
         )
+
+    @contextmanager
+    def export(self) -> Iterator["grpc.UnaryUnaryMultiCallable[bytes, bytes]"]:
+        """Sends a body of traces over gRPC."""
+        with grpc.insecure_channel(self.grpc) as channel:
+            yield channel.unary_unary(EXPORT)
 
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
@@ -137,9 +157,9 @@ class Service:
 
 
 @contextmanager
-def living(store: Path, *flags: object) -> Iterator[Service]:
+def living(store: Path, *flags: object, authority: Path | None = None) -> Iterator[Service]:
     """A service that is ready, and ended in any case."""
-    service = Service(store, *flags)
+    service = Service(store, *flags, authority=authority)
     try:
         service.start()
         yield service

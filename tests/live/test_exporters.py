@@ -60,7 +60,7 @@ def _through_a_restart(service: Service, senders: dict[str, Sender]) -> Outcome:
     until(lambda: all(len(s.told.acknowledged) > before[n] for n, s in senders.items()))
     for sender in senders.values():
         sender.finish()
-    service.settle()
+    service.settle(sum(len(sender.told.acknowledged) for sender in senders.values()))
     totals = service.totals()
     assert service.stop() == 0
     return Outcome(

@@ -34,7 +34,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path, k
             service.start()
             assert service.totals()["received"] >= acknowledged
         spans, traces = load.finish()
-        service.settle()
+        service.settle(len(spans))
         totals = service.totals()
         assert service.stop() == 0
 
