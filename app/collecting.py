@@ -29,6 +29,7 @@ from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.past import Past
 from tailburn.collector.pipeline import Pipeline
 from tailburn.collector.recovery import Recovered, Unanchored, recover
+from tailburn.collector.renewal import renewed
 from tailburn.collector.snapshot import Snapshot
 from tailburn.collector.stitch.rows import PromptClasses
 from tailburn.engine.store.api import LogRange, NotDurable
@@ -155,6 +156,7 @@ def restored(
     settings: Settings, rules: Rules, found: Snapshot | None, past: Past | None = None
 ) -> tuple[Pipeline, Decoder]:
     """A pipeline and its decoder as a snapshot left them, or new ones."""
+    found = renewed(found) if found else None
     dictionary = Dictionary.load(found.meta["dictionary"]) if found else Dictionary()
     resources = Resources.load(found.meta["resources"]) if found else Resources()
     decoder = Decoder(rules.wanted, dictionary=dictionary, resources=resources)
