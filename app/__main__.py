@@ -1,5 +1,6 @@
 """`tailburn` and `python -m tailburn.app`: runs the command line, turns errors into one line."""
 
+import errno
 import sys
 
 from tailburn.app.cli import cli
@@ -21,6 +22,11 @@ def main() -> None:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(f"tailburn: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
 

@@ -8,11 +8,12 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from tailburn.app.replay.inflate import inflate
-from tailburn.app.replay.recording import Recording, RecordingError
+from tailburn.app.replay.recording import LATEST_NS, Recording, RecordingError
 from tailburn.collector.accept import Encoding, Signal
 
 _PATHS = {
@@ -24,7 +25,7 @@ _PATHS = {
 class Header(msgspec.Struct):
     """The file beside a body."""
 
-    received_unix_ns: int
+    received_unix_ns: Annotated[int, msgspec.Meta(ge=0, le=LATEST_NS)]
     path: str = "/v1/traces"
     content_type: str = "application/x-protobuf"
     content_encoding: str | None = None
@@ -78,11 +79,17 @@ def bodies_in_archive(path: Path) -> Iterator[Body]:
             files = {m.name: _contents(archive, m) for m in archive if m.isfile()}
     except (tarfile.TarError, OSError, EOFError) as error:
         raise RecordingError(f"{path}: not a tar archive: {error}") from None
-    for name in sorted(n for n in files if n.endswith(".bin")):
-        beside = name.removesuffix(".bin") + ".json"
-        if beside in files:
-            place = f"{path}/{name}"
-            yield Body(place, _header(files[beside], f"{path}/{beside}"), _constant(files[name]))
+    named = [n for n in files if n.endswith(".bin") and _beside(n) in files]
+    if not named:
+        raise RecordingError(f"{path}: no recorded bodies in it")
+    for name in sorted(named):
+        beside = _beside(name)
+        place = f"{path}/{name}"
+        yield Body(place, _header(files[beside], f"{path}/{beside}"), _constant(files[name]))
+
+
+def _beside(name: str) -> str:
+    return name.removesuffix(".bin") + ".json"
 
 
 def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

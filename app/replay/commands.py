@@ -38,7 +38,9 @@ def replay_to(paths: Sequence[Path], url: str, speed: float | None, token: str |
 @contextmanager
 def _progress(word: str) -> Iterator[Callable[[Recording], None]]:
     columns = TextColumn(word), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=stderr(), transient=True) as progress:
+    console = stderr()
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(word, total=None)
         yield lambda recording: progress.advance(task)
 

@@ -1,8 +1,8 @@
 """OTLP files: JSON, JSON lines as the OpenTelemetry Collector's file exporter writes them, and
 protobuf (one message, or messages behind 4-byte big-endian lengths). Compressed or not.
 
-Such files hold no receive times: a body counts as received at the latest time in it, and never
-before the body in front of it.
+Such files hold no receive times: a body counts as received at the latest time in it (but see
+`latest_of`), and never before the body in front of it.
 """
 
 import re
@@ -19,10 +19,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tailburn.app.replay.inflate import compression_of, inflate
-from tailburn.app.replay.recording import Recording, RecordingError
+from tailburn.app.replay.recording import Recording, RecordingError, latest_of
 from tailburn.collector.accept import Encoding, Signal
 
-_TIME = re.compile(rb'"(?:endTimeUnixNano|timeUnixNano)"\s*:\s*"?(\d{1,19})')
+_TIME = re.compile(rb'"(?:endTimeUnixNano|timeUnixNano)"\s*:\s*"?(\d{1,20})')
 _LENGTH = struct.Struct(">I")
 _TRACE_ID_BYTES = 16
 
@@ -61,14 +61,14 @@ def _json(data: bytes, path: Path) -> Iterator[Recording]:
         place = f"{path}:{number}" if len(lines) > 1 else str(path)
         signal = _signal(line, place)
         if signal is not None:
-            latest_ns = max((int(t) for t in _TIME.findall(line)), default=0)
+            latest_ns = latest_of(int(t) for t in _TIME.findall(line))
             yield Recording(place, latest_ns, signal, Encoding.JSON, line)
 
 
 def _is_json(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return True
 
@@ -77,7 +77,7 @@ def _signal(line: bytes, place: str) -> Signal | None:
     """What a JSON message carries; None for logs. Raises RecordingError."""
     try:
         document = msgspec.json.decode(line, type=_Document)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise RecordingError(f"{place}: not OTLP JSON: {error}") from None
     if document.resource_spans != _ABSENT:
         return Signal.TRACES
@@ -124,7 +124,7 @@ def _latest_of_traces(message: bytes) -> int | None:
     spans = [s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans]
     if spans and not any(len(s.trace_id) == _TRACE_ID_BYTES for s in spans):
         return None
-    return max((s.end_time_unix_nano for s in spans), default=0)
+    return latest_of(s.end_time_unix_nano for s in spans)
 
 
 def _latest_of_metrics(message: bytes) -> int | None:
@@ -140,4 +140,4 @@ def _latest_of_metrics(message: bytes) -> int | None:
         if field.name in ("gauge", "sum", "histogram", "exponential_histogram", "summary")
         for point in data.data_points
     ]
-    return max(points, default=0)
+    return latest_of(points)

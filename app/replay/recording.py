@@ -1,9 +1,16 @@
 """One recorded body, and the errors of reading one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from tailburn.app.errors import UserError
 from tailburn.collector.accept import Encoding, Signal
+
+LATEST_NS: Final = (1 << 62) - 1
+"""The last receive time that a recording may have, in the year 2116."""
+
+_LONGEST_NS: Final = 86_400 * 1_000_000_000
 
 
 class RecordingError(UserError):
@@ -20,3 +27,16 @@ class Recording:
     encoding: Encoding
     body: bytes  # decompressed
     compression: str | None = None  # gzip or zstd: how it travelled
+
+
+def latest_of(times_ns: Iterable[int]) -> int:
+    """The latest of the times in a body, 0 without any.
+
+    One that lies more than a day behind their median is some sender's mistake and doesn't
+    count, so that it makes no other span look old.
+    """
+    times_ns = sorted(times_ns)
+    if not times_ns:
+        return 0
+    believed_ns = times_ns[(len(times_ns) - 1) // 2] + _LONGEST_NS
+    return min(max(t for t in times_ns if t <= believed_ns), LATEST_NS)

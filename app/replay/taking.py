@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tailburn.app.access import DEFAULT_TENANT
-from tailburn.app.collecting import collect
+from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.parts import rules_of
@@ -15,7 +15,6 @@ from tailburn.app.replay.pace import Pace
 from tailburn.app.replay.paths import recordings
 from tailburn.app.replay.recording import Recording
 from tailburn.app.settings import Settings
-from tailburn.collector.accept import Accept
 from tailburn.collector.errors import Busy, IngestError, NoRoom
 
 _BUSY_S: Final = 0.05
@@ -61,7 +60,7 @@ def take(
         for recording in everything:
             pace.wait_for(recording.received_ns)
             now_ns.ns = recording.received_ns
-            await _take_one(collecting.intake, recording, taken)
+            await _take_one(collecting, recording, taken)
             on_body(recording)
 
     try:
@@ -75,16 +74,18 @@ def take(
     return taken
 
 
-async def _take_one(accept: Accept, recording: Recording, taken: Taken) -> None:
+async def _take_one(collecting: Collecting, recording: Recording, taken: Taken) -> None:
     while True:
         body = bytearray(recording.body)  # each try: the callee blanks it in place
         try:
-            accepted = await accept(
+            accepted = await collecting.intake(
                 recording.signal, recording.encoding, body, DEFAULT_TENANT, recording.received_ns
             )
         except NoRoom as error:
             raise UserError(str(error)) from None
         except Busy:
+            if (trouble := collecting.trouble) is not None:
+                raise UserError(f"store: {trouble}") from None
             await asyncio.sleep(_BUSY_S)
         except IngestError as error:
             taken.refused.append(f"{recording.place}: {error}")
