@@ -7,12 +7,13 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from bench.bodies import START_NS, bodies
+from bench.figures import Figure, show
 from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.wanted import Want, Wanted
 
@@ -111,15 +112,26 @@ def loops(data: list[bytes]) -> Callable[[], int]:
     return run
 
 
-def spans_a_second(run: Callable[[], int], repeats: int) -> float:
-    """Median over the repeats, per second of this process's CPU."""
+def rates(run: Callable[[], int], repeats: int) -> list[float]:
+    """Spans per second of this process's CPU, once for each repeat."""
     run()
-    rates = []
+    found = []
     for _ in range(repeats):
         began = time.process_time()
         spans = run()
-        rates.append(spans / (time.process_time() - began))
-    return statistics.median(rates)
+        found.append(spans / (time.process_time() - began))
+    return found
+
+
+def figures(count: int = 60, repeats: int = 5) -> Iterator[Figure]:
+    """Of bodies as a collector sends them, and of those of a sender that does not batch."""
+    for spans, bodies_ in ((512, count), (8, 10 * count)):
+        data = bodies(bodies_, spans)
+        slow = statistics.median(rates(loops(data[: max(1, bodies_ // 10)]), 3))
+        yield Figure(
+            f"decode, {spans} spans a body", rates(scanner(data), repeats), "spans/cpu-s", slow,
+            "protobuf's decoder and Python loops",
+        )  # fmt: skip
 
 
 def main() -> None:
@@ -127,15 +139,7 @@ def main() -> None:
     parser.add_argument("--bodies", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    for spans, count in ((512, arguments.bodies), (8, 10 * arguments.bodies)):
-        data = bodies(count, spans)
-        size = sum(map(len, data)) / (count * spans)
-        fast = spans_a_second(scanner(data), arguments.repeats)
-        slow = spans_a_second(loops(data[: max(1, count // 10)]), 3)
-        print(
-            f"{spans:4d} spans a body, {size:4.0f} B a span: scanner {fast / 1e3:7.0f} k spans/s, "
-            f"protobuf and loops {slow / 1e3:5.0f} k spans/s, ratio {fast / slow:.1f}"
-        )
+    show(list(figures(arguments.bodies, arguments.repeats)))
 
 
 if __name__ == "__main__":

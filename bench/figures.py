@@ -1,13 +1,18 @@
 """Figures, each beside its baseline of the same run, and the table that shows them."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 _COLUMNS: Final = ("figure", "measured", "min..max", "baseline", "ratio", "what the baseline is")
+
+
+_PAGE_COLUMNS: Final = 190  # where the output is no terminal
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,12 @@ class Figure:
 
 def show(figures: Sequence[Figure], notes: Sequence[str] = ()) -> None:
     """Print the table, and below it what is to be known of it."""
-    table = Table(title="tailburn, measured", title_justify="left")
+    table = Table(box=box.SIMPLE)
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name in _COLUMNS[::5] else "right")
     for figure in figures:
         table.add_row(*_row(figure))
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _PAGE_COLUMNS)
     console.print(table)
     for note in notes:
         console.print(note, highlight=False)

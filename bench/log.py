@@ -18,6 +18,7 @@ from typing import Never
 
 from bench.bodies import START_NS, bodies
 from bench.decode import WANTED
+from bench.figures import Figure, show
 from tailburn.collector.accept import Encoding, Signal
 from tailburn.collector.intake import Intake
 from tailburn.collector.log import Entry, Kind, LogReader, open_log
@@ -32,8 +33,9 @@ class Cost:
     cpu_s: float
     wall_s: float
 
-    def per(self, spans: int) -> str:
-        return f"{self.cpu_s / spans * 1e6:6.3f} us CPU, {self.wall_s / spans * 1e6:6.3f} us wall"
+    def us(self, spans: int) -> float:
+        """CPU microseconds a span."""
+        return self.cpu_s / spans * 1e6
 
 
 def cost(run: Callable[[], object], repeats: int) -> Cost:
@@ -120,27 +122,30 @@ def _ended() -> Never:
     raise AssertionError("the intake ended early")
 
 
-def report(folder: Path, spans: int, data: Sequence[bytes], repeats: int) -> None:
+def figures(count: int = 64, repeats: int = 5, disk: Path | None = None) -> Iterator[Figure]:
+    """Of bodies as a collector sends them, and of those of a sender that does not batch."""
+    for spans, bodies_ in ((512, count), (8, 10 * count)):
+        with tempfile.TemporaryDirectory(dir=disk) as folder:
+            yield from _figures(Path(folder), spans, bodies(bodies_, spans), repeats)
+
+
+def _figures(folder: Path, spans: int, data: list[bytes], repeats: int) -> Iterator[Figure]:
     total = spans * len(data)
-    print(f"{spans} spans a body, {sum(map(len, data)) / total:.0f} B a span")
     for group in (1, 8):
-        print(f"  {group} bodies a sync")
-        for name, run in (
-            ("plain", plain(folder, data, group)),
-            ("raw", logged(folder, data, group, compress=False)),
-            ("zstd", logged(folder, data, group, compress=True)),
-        ):
-            print(f"    {name:16} {cost(run, repeats).per(total)}")
+        bare = cost(plain(folder, data, group), repeats).us(total)
+        for name, compress in (("raw", False), ("zstd", True)):
+            framed = cost(logged(folder, data, group, compress), repeats).us(total)
+            what = f"log, {name}, {spans} spans a body, {group} a sync"
+            yield Figure(what, [framed], "us CPU/span", bare, "written without frames", True)
     for senders in (1, 16):
-        whole, waits = taken(folder, list(data) * repeats, senders)
-        p50, p99 = (waits[int(len(waits) * q)] * 1e3 for q in (0.5, 0.99))
-        print(
-            f"  intake, {senders:2d} senders {whole.per(total * repeats)}"
-            f"   ack p50 {p50:.1f} ms, p99 {p99:.1f} ms"
-        )
+        whole, waits = taken(folder, data * repeats, senders)
+        what = f"intake, {spans} spans a body, {senders} senders"
+        yield Figure(what, [whole.us(total * repeats)], "us CPU/span")
+        for name, q in (("p50", 0.5), ("p99", 0.99)):
+            yield Figure(f"{what}, ack {name}", [waits[int(len(waits) * q)] * 1e3], "ms")
     again = cost(lambda: read_back(folder / "intake-16"), repeats)
     rate = total * repeats / again.wall_s
-    print(f"  read back          {again.per(total * repeats)}   {rate / 1e3:,.0f} k spans/s")
+    yield Figure(f"read the log back, {spans} spans a body", [rate], "spans/s")
 
 
 def main() -> None:
@@ -149,9 +154,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="on the disk to be tried")
     arguments = parser.parse_args()
-    for spans, count in ((512, arguments.bodies), (8, 10 * arguments.bodies)):
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            report(Path(folder), spans, bodies(count, spans), arguments.repeats)
+    show(list(figures(arguments.bodies, arguments.repeats, arguments.folder)))
 
 
 if __name__ == "__main__":

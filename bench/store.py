@@ -8,7 +8,7 @@ a scan of every row by DuckDB, from its own reader, for reading.
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.figures import Figure, show
 from tailburn.engine import rollup
 from tailburn.engine.schema import REQUESTS, SPANS
 from tailburn.engine.store import LogRange, Window
@@ -143,40 +144,36 @@ def requests(rows: int, seed: int, received_ns: int = T0, step_ns: int = 2_000_0
     return pa.table(given, names=REQUESTS.names).cast(REQUESTS)
 
 
-def line(what: str, figure: str, against: str = "") -> None:
-    """One line of the report."""
-    print(f"{what:<44}{figure:>24}   {against}", flush=True)
-
-
-def writing(folder: Path) -> None:
-    """Publish against pyarrow's defaults, which are not synced."""
+def writing(folder: Path) -> Iterator[Figure]:
+    """Publish against pyarrow's defaults, which sync nothing; then merge what was published."""
     for table, rows in (("spans", spans(ROWS, 1)), ("requests", requests(ROWS, 1))):
         store = ParquetStore(folder / f"write-{table}")
         ours = measure(partial(store.publish, table, rows, LogRange(1, 1)))
         plain = measure(partial(pq.write_table, rows, folder / "plain.parquet"))
-        size = store.usage()[table].bytes / store.usage()[table].rows
-        line(
-            f"publish {table}",
-            f"{ROWS / ours.cpu_s / 1e6:.2f} M rows/s, {size:.0f} B",
-            f"{plain.cpu_s / ours.cpu_s:.1f} x pyarrow's defaults, "
-            f"{(folder / 'plain.parquet').stat().st_size / ROWS:.0f} B",
-        )
+        yield Figure(f"publish {table}", [ROWS / ours.cpu_s], "rows/cpu-s",
+                     ROWS / plain.cpu_s, "pyarrow's defaults, not synced")  # fmt: skip
+        yield Figure(f"a row of {table} published", [_row_bytes(store, table)], "B",
+                     (folder / "plain.parquet").stat().st_size / ROWS, "pyarrow's defaults",
+                     smaller_is_better=True)  # fmt: skip
         done = measure(partial(store.compact, T0 + 2 * HOUR_NS, 1), repeats=1)
-        usage = store.usage()[table]
-        line(
-            f"merge an hour of {table}",
-            f"{usage.rows / done.cpu_s / 1e6:.2f} M rows/s, {usage.bytes / usage.rows:.0f} B",
-        )
+        merged = store.usage()[table].rows / done.cpu_s
+        yield Figure(f"merge an hour of {table}", [merged], "rows/cpu-s")
+        yield Figure(f"a row of {table} merged", [_row_bytes(store, table)], "B")
 
 
-def folding() -> None:
+def _row_bytes(store: ParquetStore, table: str) -> float:
+    usage = store.usage()[table]
+    return usage.bytes / usage.rows
+
+
+def folding() -> Iterator[Figure]:
     """Requests into minute histograms."""
     rows = requests(ROWS, 2)
     spent = measure(lambda: rollup.fold(rows))
-    line("fold requests", f"{ROWS / spent.cpu_s / 1e3:.0f} k rows/s")
+    yield Figure("fold requests into rollups", [ROWS / spent.cpu_s], "rows/cpu-s")
 
 
-def finding(folder: Path) -> None:
+def finding(folder: Path) -> Iterator[Figure]:
     """Traces and tails in six hours, against scanning them."""
     store = ParquetStore(folder / "find")
     for hour in range(6):
@@ -187,29 +184,31 @@ def finding(folder: Path) -> None:
         store.publish("spans", spans(ROWS, 20 + hour, at), LogRange(1, 1))
     store.compact(T0 + 5 * HOUR_NS, 1)
     known = store.query("SELECT trace_id_hex FROM spans LIMIT 1 OFFSET 1000").to_pylist()[0]
+    trace_id = known["trace_id_hex"]
     listed = f"read_parquet('{folder}/find/spans/*/*/*.parquet')"
     scan = measure(lambda: duckdb.sql(
         f"SELECT * FROM {listed} WHERE lower(hex(trace_id)) = '00'").fetchall())  # fmt: skip
-    for what, trace_id in (("a trace", known["trace_id_hex"]), ("an unknown trace", "ab" * 16)):
-        found = measure(partial(store.trace, trace_id))
-        line(f"find {what} in {6 * ROWS // 1000} k spans", f"{found.wall_s * 1e3:.1f} ms",
-             f"{scan.wall_s / found.wall_s:.1f} x a scan")  # fmt: skip
-    hinted = Window(T0, T0 + MINUTE_NS)
-    found = measure(lambda: store.trace(known["trace_id_hex"], hinted))
-    line("find a trace with a hint", f"{found.wall_s * 1e3:.1f} ms")
+    hint = Window(T0, T0 + MINUTE_NS)
+    for what, find in (
+        ("a trace", partial(store.trace, trace_id)),
+        ("an unknown trace", partial(store.trace, "ab" * 16)),
+        ("a trace with a hint", partial(store.trace, trace_id, hint)),
+    ):
+        yield Figure(f"find {what} in {6 * ROWS // 1000} k spans", [measure(find).wall_s * 1e3],
+                     "ms", scan.wall_s * 1e3, "DuckDB scans them all", True)  # fmt: skip
     exact = measure(lambda: tails(store, by=["model"], clocks=["ttft_client_s"], exact=True))
     quick = measure(lambda: tails(store, by=["model"], clocks=["ttft_client_s"]))
-    line(f"tails of {6 * ROWS // 1000} k requests by model", f"{quick.wall_s * 1e3:.1f} ms",
-         f"{exact.wall_s / quick.wall_s:.1f} x exact from rows")  # fmt: skip
+    yield Figure(f"tails of {6 * ROWS // 1000} k requests by model", [quick.wall_s * 1e3], "ms",
+                 exact.wall_s * 1e3, "exact, from rows", True)  # fmt: skip
 
 
-def main() -> None:
-    """Run every part in a folder that is removed after."""
+def figures() -> Iterator[Figure]:
+    """Every part, in a folder that is removed after."""
     with tempfile.TemporaryDirectory() as folder:
-        writing(Path(folder))
-        folding()
-        finding(Path(folder))
+        yield from writing(Path(folder))
+        yield from folding()
+        yield from finding(Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    show(list(figures()))

@@ -6,7 +6,7 @@ python -m bench.service [--seconds 20] [--repeats 3]
 import argparse
 
 from bench.figures import show
-from bench.service.report import measured
+from bench.service.report import figures
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of sending, a run")
     parser.add_argument("--repeats", type=int, default=3, help="of the main figure")
     arguments = parser.parse_args()
-    show(*measured(arguments.seconds, arguments.repeats))
+    show(*figures(arguments.seconds, arguments.repeats))
 
 
 if __name__ == "__main__":

@@ -24,25 +24,25 @@ class WrongResult(Exception):
     """What was measured did not do its work: the figure would mean nothing."""
 
 
-def measured(seconds: float, repeats: int) -> tuple[list[Figure], list[str]]:
+def figures(seconds: float, repeats: int) -> tuple[list[Figure], list[str]]:
     """Figures and notes. Raises WrongResult where an acknowledged span is not in the store."""
-    figures: list[Figure] = []
+    found: list[Figure] = []
     notes: list[str] = []
     with _folder() as folder:
         runs = [_sound(measure(folder, seconds)) for _ in range(repeats)]
         plain = _sound(measure(folder, seconds, module=BASELINE))
-        figures += _whole(runs, plain.spans_per_cpu_s)
+        found += _whole(runs, plain.spans_per_cpu_s)
         notes += [_kept(run) for run in runs]
         try:
             with peer(TOOLS) as (process, port):
                 rate = receive_only(process, port, seconds)
-            figures.append(_beside_peer(runs, rate))
+            found.append(_beside_peer(runs, rate))
         except CannotRun as error:
             notes.append(f"rotel: {error}")
         held = sorted(run.outcome.spans_per_s for run in runs)[len(runs) // 2]
-        figures += _overload(folder, seconds, held)
-        figures += _smaller(folder, seconds)
-    return figures + open_requests(), notes
+        found += _overload(folder, seconds, held)
+        found += _smaller(folder, seconds)
+    return found + open_requests(), notes
 
 
 def open_requests() -> list[Figure]:

@@ -1,0 +1,27 @@
+"""Every figure of the project, each beside a baseline of the same run, in one table.
+
+    python -m bench [--seconds 20] [--repeats 3]
+
+About ten minutes. The service is measured first, while nothing else of the run is warm.
+"""
+
+import argparse
+from itertools import chain
+
+from bench import decode, histogram, log, store
+from bench.figures import show
+from bench.service import report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=20.0, help="of sending, a run")
+    parser.add_argument("--repeats", type=int, default=3, help="of the main figure")
+    arguments = parser.parse_args()
+    whole, notes = report.figures(arguments.seconds, arguments.repeats)
+    parts = chain(decode.figures(), log.figures(), store.figures(), histogram.figures())
+    show([*whole, *parts], notes)
+
+
+if __name__ == "__main__":
+    main()
