@@ -30,7 +30,7 @@ from tailburn.collector.past import Past
 from tailburn.collector.pipeline import Pipeline
 from tailburn.collector.recovery import Recovered, Unanchored, recover
 from tailburn.collector.renewal import renewed
-from tailburn.collector.snapshot import Snapshot
+from tailburn.collector.snapshot import OtherForm, Snapshot
 from tailburn.collector.stitch.rows import PromptClasses
 from tailburn.engine.store.api import LogRange, NotDurable
 from tailburn.engine.store.parquet import ParquetStore
@@ -57,6 +57,7 @@ class Collecting:
     intake: Intake
     keeper: Keeper
     pipeline: Pipeline
+    decoder: Decoder
     writer: LogWriter
     recovered: Recovered
     lock: StoreLock
@@ -118,7 +119,7 @@ def collect(
         raise UserError(f"store {settings.store}: {error.strerror}") from None
     try:
         return _open(settings, rules, now_ns, series, lock)
-    except (Unanchored, NotDurable) as error:
+    except (Unanchored, NotDurable, OtherForm) as error:
         lock.release()
         raise UserError(f"store {settings.store}: {error}") from None
     except BaseException:
@@ -135,20 +136,28 @@ def _open(
 ) -> Collecting:
     store = ShownStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
     store.series = series
-    pipeline: Pipeline | None = None
+    parts: tuple[Pipeline, Decoder] | None = None
 
     def restore(found: Snapshot | None) -> tuple[Pipeline, Decoder]:
-        nonlocal pipeline
-        pipeline, decoder = restored(settings, rules, found, store)
-        return pipeline, decoder
+        nonlocal parts
+        parts = restored(settings, rules, found, store)
+        return parts
 
     collected = recover(settings.store, store, restore, decode_points)
-    assert pipeline is not None, "recover restores before it returns"
+    assert parts is not None, "recover restores before it returns"
     _say(collected.recovered)
     intake = Intake(collected.writer, collected.decoder, to_protobuf, decode_points)
     collected.keeper.start(intake, now_ns)
+    pipeline, decoder = parts
     return Collecting(
-        store, intake, collected.keeper, pipeline, collected.writer, collected.recovered, lock
+        store=store,
+        intake=intake,
+        keeper=collected.keeper,
+        pipeline=pipeline,
+        decoder=decoder,
+        writer=collected.writer,
+        recovered=collected.recovered,
+        lock=lock,
     )
 
 
@@ -184,7 +193,10 @@ def _say(recovered: Recovered) -> None:
             recovered.torn_reason, recovered.torn_bytes,
         )  # fmt: skip
     if recovered.snapshot_damaged:
-        log.warning("a snapshot was damaged and set aside; an older one was used")
+        log.warning(
+            "a snapshot was damaged and set aside; begun from %s",
+            "an older one" if recovered.snapshot_position else "the start of the log",
+        )
     if recovered.missing_records or recovered.damaged_bytes:
         log.error(
             "the log is damaged: %d records are missing, %d bytes unreadable",

@@ -65,6 +65,7 @@ class RequestSeries:
     """Counters of closed requests since the start. Safe to feed and render from two threads."""
 
     max_series: int = MAX_SERIES
+    overflowed: int = 0  # times that a combination found no room
     _histograms: dict[str, dict[Values, _Histogram]] = field(default_factory=dict)
     _requests: dict[Values, int] = field(default_factory=dict)
     _hop_seconds: dict[tuple[str, str, Values], float] = field(default_factory=dict)
@@ -108,6 +109,7 @@ class RequestSeries:
         """The values, or the one series that takes all past the bound."""
         if values not in self._known:
             if len(self._known) >= self.max_series:
+                self.overflowed += 1
                 return (OVERFLOW,) * len(values)
             self._known.add(values)
         return values

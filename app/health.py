@@ -15,9 +15,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tailburn.app.collecting import Collecting
+from tailburn.app.exposition import RequestSeries
 from tailburn.collector.doors.limits import Budget
 from tailburn.collector.doors.tally import Tally
 from tailburn.engine.names import FATES
+from tailburn.engine.store.api import Store
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,17 @@ class Doors:
 
 
 def health_registry(
-    doors: Doors, collecting: Callable[[], Collecting | None], ready: Callable[[], bool]
+    doors: Doors,
+    series: RequestSeries,
+    shown: Store,
+    collecting: Callable[[], Collecting | None],
+    ready: Callable[[], bool],
 ) -> CollectorRegistry:
     """A registry of its own; `collecting` is None until the store is open."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    registry.register(_Health(partial(_families, doors, collecting, ready)))
+    registry.register(_Health(partial(_families, doors, series, shown, collecting, ready)))
     return registry
 
 
@@ -48,13 +54,29 @@ class _Health(Collector):
 
 
 def _families(
-    doors: Doors, collecting: Callable[[], Collecting | None], ready: Callable[[], bool]
+    doors: Doors,
+    series: RequestSeries,
+    shown: Store,
+    collecting: Callable[[], Collecting | None],
+    ready: Callable[[], bool],
 ) -> Iterator[Metric]:
     yield GaugeMetricFamily("tailburn_ready", "1 when the service takes telemetry.", int(ready()))
     yield from _door_families(doors)
+    yield CounterMetricFamily(
+        "tailburn_request_series_overflow",
+        "Counts of requests that went to the series of others, for lack of room for their own.",
+        series.overflowed,
+    )
+    damaged = {damage.path for damage in shown.damaged()}
     if (opened := collecting()) is not None:
+        damaged |= {damage.path for damage in opened.store.damaged()}
         yield from _balance_families(opened)
+        yield from _limit_families(opened)
         yield from _log_families(opened)
+    yield GaugeMetricFamily(
+        "tailburn_store_damaged_segments", "Files left out of answers since the start.",
+        len(damaged),
+    )  # fmt: skip
 
 
 def _door_families(doors: Doors) -> Iterator[Metric]:
@@ -108,6 +130,38 @@ def _balance_families(opened: Collecting) -> Iterator[Metric]:
     yield by_reason
 
 
+def _limit_families(opened: Collecting) -> Iterator[Metric]:
+    """What bounds cost, apart from whole spans."""
+    cut = CounterMetricFamily(
+        "tailburn_cut",
+        "Parts of spans left out or cut, for being over a limit.",
+        labels=["what"],
+    )
+    dropped = opened.decoder.dropped
+    cut.add_metric(["attributes"], dropped.attributes)
+    cut.add_metric(["events"], dropped.events)
+    cut.add_metric(["values"], dropped.values_cut)
+    yield cut
+    known = GaugeMetricFamily("tailburn_names", "Distinct names held.", labels=["table"])
+    overflow = CounterMetricFamily(
+        "tailburn_names_overflow",
+        "Names and resources that found no room in their sender's share: shown as unknown.",
+        labels=["table"],
+    )
+    for name, table in (
+        ("texts", opened.decoder.dictionary),
+        ("resources", opened.decoder.resources),
+    ):
+        known.add_metric([name], len(table))
+        overflow.add_metric([name], table.overflowed)
+    yield known
+    yield overflow
+    yield CounterMetricFamily(
+        "tailburn_points_rejected", "Points of metrics that can't be rows.",
+        opened.intake.points_rejected,
+    )  # fmt: skip
+
+
 def _log_families(opened: Collecting) -> Iterator[Metric]:
     writer, keeper = opened.writer, opened.keeper
     yield GaugeMetricFamily(
@@ -132,3 +186,11 @@ def _log_families(opened: Collecting) -> Iterator[Metric]:
         "tailburn_recovered_torn_bytes", "Cut off the log's end at the start.",
         opened.recovered.torn_bytes,
     )  # fmt: skip
+    damage = CounterMetricFamily(
+        "tailburn_recovered_damage",
+        "What the start found damaged in the midst of the log.",
+        labels=["what"],
+    )
+    for what in ("missing_records", "damaged_bytes", "undecodable_records"):
+        damage.add_metric([what], getattr(opened.recovered, what))
+    yield damage

@@ -25,6 +25,7 @@ from tailburn.app.terminal.tables import (
     requests_table,
     tails_table,
 )
+from tailburn.app.terminal.text import harmless
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
 from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store, StoreError
@@ -128,10 +129,13 @@ class Reader:
         """The store and the question, the store's complaints turned into the user's."""
         settings = self._settings()
         asked = question(self.since, self.until, self.model, self.where or (), time.time_ns())
+        store = store_of(settings)
         try:
-            yield store_of(settings), asked
+            yield store, asked
         except StoreError as error:
             raise UserError(str(error)) from None
+        for damage in store.damaged():
+            stderr().print(harmless(f"left out: {damage.path} is damaged: {damage.reason}"))
 
     def _settings(self) -> Settings:
         settings = load_settings({"store": self.store}, self.config)

@@ -200,12 +200,17 @@ class Service:
                 log.exception("upkeep of the store failed")
 
     def _behind(self) -> Behind:
+        shown = store_of(self.settings)
         return Behind(
-            store=store_of(self.settings),
+            store=shown,
             gate=self._gate,
             series=self._series,
             health=health_registry(
-                self._doors, lambda: self._collecting, lambda: self._not_ready is None
+                self._doors,
+                self._series,
+                shown,
+                lambda: self._collecting,
+                lambda: self._not_ready is None,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],
             not_ready=lambda: self._not_ready,

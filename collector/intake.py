@@ -137,6 +137,7 @@ class Intake:
     ) -> None:
         self.deliveries: SimpleQueue[Delivery | None] = SimpleQueue()
         self.backlog = Backlog(backlog_bytes)
+        self.points_rejected = 0
         self._writer = writer
         self._decoder = decoder
         self._to_protobuf = to_protobuf
@@ -264,6 +265,7 @@ class Intake:
         self._group.add_points(
             points, arrival.body, arrival.encoding, arrival.received_ns, arrival.tenant
         )
+        self.points_rejected += points.rejected
         return Accepted(points.rejected, points.message)
 
     def _add_spans(self, arrival: _Arrival, prepared: _Prepared, received_ns: int) -> Accepted:

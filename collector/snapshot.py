@@ -29,10 +29,15 @@ _HEAD: Final = struct.Struct("<8sQ")
 _CRC: Final = struct.Struct("<I")
 _NAME: Final = re.compile(r"(\d{10})-(\d{20})\.snapshot")
 _DAMAGED: Final = "damaged.snapshot"
+_FORM: Final = 2
 
 
 class Damaged(Exception):
     """A snapshot file that is not what was written."""
+
+
+class OtherForm(Exception):
+    """A whole snapshot that another version of this program wrote in a form of its own."""
 
 
 class _Array(msgspec.Struct):
@@ -45,6 +50,7 @@ class _Head(msgspec.Struct):
     position: int
     meta: dict[str, Any]
     arrays: list[_Array]
+    form: int = 1
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ def save(
 def load_latest(folder: Path) -> Snapshot | None:
     """The newest snapshot that is whole; None where there is none.
 
-    Damaged ones are set aside under another name, the last of them kept to be looked at.
+    Damaged ones are set aside under another name, the last of them kept to be looked at. Raises
+    OtherForm and touches nothing.
     """
     if not folder.is_dir():
         return None
@@ -144,7 +151,7 @@ def _head(position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, 
         if array.dtype.hasobject:
             raise TypeError(f"{name}: an array of objects can't be kept")
         described.append(_Array(name, array.dtype.str, array.shape))
-    head = msgspec.json.encode(_Head(position, dict(meta), described))
+    head = msgspec.json.encode(_Head(position, dict(meta), described, _FORM))
     return _HEAD.pack(_MAGIC, len(head)) + head
 
 
@@ -167,6 +174,11 @@ def _read(path: Path) -> Snapshot:
         raise Damaged(f"{path}: the checksum does not match")
     start = _HEAD.size + _HEAD.unpack_from(content)[1]
     head = msgspec.json.decode(content[_HEAD.size : start], type=_Head)
+    if head.form != _FORM:
+        raise OtherForm(
+            f"{path.name} is of form {head.form}, this version of tailburn reads form {_FORM}:"
+            " start the version that wrote it"
+        )
     arrays = {}
     for array in head.arrays:
         dtype, count = np.dtype(array.dtype), math.prod(array.shape)

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from tailburn.app.errors import UserError
 from tailburn.collector.balance import Balance
 from tailburn.collector.otlp.resources import Resources
-from tailburn.collector.snapshot import peek
+from tailburn.collector.snapshot import OtherForm, peek
 from tailburn.engine.names import FATES
 
 
@@ -24,8 +25,11 @@ def with_total(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stored_balance(store: Path) -> list[dict[str, Any]] | None:
-    """As of the newest snapshot of a store; None where there is none."""
-    found = peek(store / "snapshots")
+    """As of the newest snapshot of a store; None where there is none. Raises UserError."""
+    try:
+        found = peek(store / "snapshots")
+    except OtherForm as error:
+        raise UserError(f"store {store}: {error}") from None
     if found is None:
         return None
     resources = Resources.load(found.meta["resources"])
