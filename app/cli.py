@@ -1,5 +1,6 @@
 """The command line. Each command imports what it needs when it runs: `--help` is quick."""
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -33,9 +34,12 @@ cli.add_typer(hops_app, name="hops")
 @with_settings
 def serve(config: Config = None, **flags: object) -> None:
     """Take telemetry in and serve metrics, health and the API, until SIGTERM."""
+    gc.disable()  # all that is imported stays: looking for garbage in it delays the start
     from tailburn.app.serve import serve_until_told
     from tailburn.app.settings_sources import load_settings
 
+    gc.freeze()
+    gc.enable()
     serve_until_told(load_settings(flags, config))
 
 

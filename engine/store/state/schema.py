@@ -1,15 +1,17 @@
 """Schema versions: Alembic migrations shipped with the code and run when a database opens."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+NEWEST: Final = "0001"
+"""The newest migration. A schema that has it needs no Alembic, whose loading delays a start."""
 
 
 class StateError(Exception):
@@ -21,23 +23,35 @@ def migrate(connection: Connection, name: str) -> None:
 
     Raises StateError for a schema that this version of the code doesn't know.
     """
-    config = alembic_config(connection)
-    scripts = ScriptDirectory.from_config(config)
-    current = MigrationContext.configure(connection).get_current_revision()
-    head = scripts.get_current_head()
-    if current == head:
+    current = _current(connection)
+    if current == NEWEST:
         return
-    if current is not None and current not in {s.revision for s in scripts.walk_revisions()}:
+    from alembic import command
+    from alembic.script import ScriptDirectory
+
+    config = alembic_config(connection)
+    known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
+    if current is not None and current not in known:
         raise StateError(
             f"{name}: its schema {current!r} is newer than this version of tailburn knows "
-            f"({head!r} at most); start the newer version, or restore an older copy of the file"
+            f"({NEWEST!r} at most); start the newer version, or restore an older copy of the file"
         )
-    command.upgrade(config, "head")
+    command.upgrade(config, NEWEST)
 
 
-def alembic_config(connection: Connection) -> Config:
+def alembic_config(connection: Connection) -> "Config":
     """For `alembic.command`: the shipped migrations on an open connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
+
+
+def _current(connection: Connection) -> str | None:
+    """The migration that Alembic noted last; None in a new file."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return found

@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +13,12 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.models import Base, Token
-from tailburn.engine.store.state.schema import StateError, alembic_config
+from tailburn.engine.store.state.schema import NEWEST, StateError, alembic_config
 from tailburn.engine.store.state.tokens import NameTaken, Tokens
 
 
@@ -56,6 +59,22 @@ def test_migrations_can_be_taken_back_to_nothing(state: State) -> None:
         command.downgrade(alembic_config(connection), "base")
         assert inspect(connection).get_table_names() == ["alembic_version"]
         command.upgrade(alembic_config(connection), "head")
+
+
+def test_the_newest_migration_is_the_one_that_a_start_looks_for(state: State) -> None:
+    with state.reading() as session:
+        config = alembic_config(session.connection())
+    assert ScriptDirectory.from_config(config).get_current_head() == NEWEST
+
+
+def test_a_start_with_nothing_to_migrate_does_not_load_alembic(path: Path) -> None:
+    open_state(path).close()
+    program = (
+        "import sys; from pathlib import Path;"
+        " from tailburn.engine.store.state.database import open_state;"
+        " open_state(Path(sys.argv[1])).close(); sys.exit('alembic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(path)]).returncode == 0
 
 
 def test_what_was_written_is_there_after_the_next_opening(path: Path) -> None:
