@@ -32,7 +32,6 @@ def figures(seconds: float, repeats: int) -> tuple[list[Figure], list[str]]:
         runs = [_sound(measure(folder, seconds)) for _ in range(repeats)]
         plain = _sound(measure(folder, seconds, module=BASELINE))
         found += _whole(runs, plain.spans_per_cpu_s)
-        notes += [_kept(run) for run in runs]
         try:
             with peer(TOOLS) as (process, port):
                 rate = receive_only(process, port, seconds)
@@ -116,10 +115,6 @@ def _sound(run: Run) -> Run:
     if not run.requests:
         raise WrongResult("no request in the store")
     return run
-
-
-def _kept(run: Run) -> str:
-    return f"{run.balance['stored']:,} spans and {run.requests:,} requests are in the store"
 
 
 def _beside(open_requests: int) -> str:

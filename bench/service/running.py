@@ -30,7 +30,7 @@ _FLAGS: Final = (
 _PORT: Final = re.compile(r"(web|OTLP/HTTP|OTLP/gRPC) (?:http://)?127\.0\.0\.1:(\d+)")
 _SAMPLE_S: Final = 0.5
 _QUIET_CPU_SHARE: Final = 0.05
-_QUIET_FOR_S: Final = 3.0
+_CLOSED_WITHIN_S: Final = 7.0  # requests close five seconds after their last span
 _SETTLED_WITHIN_S: Final = 300.0
 
 
@@ -83,11 +83,11 @@ class Process:
             over.set()
             thread.join()
 
-    def until_quiet(self) -> None:
+    def until_quiet(self, quiet_for_s: float = _SAMPLE_S) -> None:
         """Wait until it has spent next to nothing for a while."""
         give_up_s = time.monotonic() + _SETTLED_WITHIN_S
         quiet_s, before_s = 0.0, self.cpu_s()
-        while quiet_s < _QUIET_FOR_S:
+        while quiet_s < quiet_for_s:
             if time.monotonic() > give_up_s:
                 raise TimeoutError("the service does not come to rest")
             time.sleep(_SAMPLE_S)
@@ -116,18 +116,17 @@ class Service:
         """Requests in the store, counted in its files."""
         files = f"{self.store}/requests/*/*/*.parquet"
         found = duckdb.sql(f"SELECT count(DISTINCT request_id) FROM read_parquet('{files}')")
-        return int((found.fetchone() or (0,))[0])
+        return int(found.fetchall()[0][0])
 
     def until_stored(self) -> dict[str, int]:
         """Wait until every span and every request is in the store; the balance then."""
         give_up_s = time.monotonic() + _SETTLED_WITHIN_S
-        while (balance := self.balance()) and balance["open"]:
+        while self.balance()["open"]:
             if time.monotonic() > give_up_s:
-                raise TimeoutError(f"{balance['open']} spans are still open")
+                raise TimeoutError("spans are still open")
             time.sleep(_SAMPLE_S)
-        time.sleep(6.0)  # requests close five seconds after their last span
-        self.process.until_quiet()
-        return balance
+        self.process.until_quiet(_CLOSED_WITHIN_S)
+        return self.balance()
 
 
 @contextmanager

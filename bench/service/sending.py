@@ -46,7 +46,14 @@ class Run:
     balance: dict[str, int]
     peak_bytes: int
     growth_ratio: float
-    requests: int  # rows in the store
+    requests: int  # in the store
+
+    def __str__(self) -> str:
+        return (
+            f"{self.spans_per_cpu_s:,.0f} spans/cpu-s, {self.outcome.spans_per_s:,.0f} spans/s, "
+            f"{self.balance['stored']:,} spans and {self.requests:,} requests stored, "
+            f"{self.outcome.refused} bodies refused"
+        )
 
     @property
     def spans_per_cpu_s(self) -> float:
@@ -78,7 +85,10 @@ def measure(
 ) -> Run:
     """Send to a service on a new store, over HTTP or with `--grpc` in `flags` over gRPC."""
     with serving(folder, module) as service:
-        return _measured(service, seconds, spans, flags)
+        run = _measured(service, seconds, spans, flags)
+    what = " ".join(map(str, [*module[1:], *flags]))
+    print(f"{what}: {spans} spans a body, {run}", file=sys.stderr)
+    return run
 
 
 def _measured(service: Service, seconds: float, spans: int, flags: Sequence[object]) -> Run:
