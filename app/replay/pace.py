@@ -13,9 +13,13 @@ class Pace:
 
     def wait_for(self, received_ns: int) -> None:
         """`received_ns` rises from call to call; the first one waits for nothing."""
+        time.sleep(self.left_s(received_ns))
+
+    def left_s(self, received_ns: int) -> float:
+        """How long that wait is, for who must not block."""
         if self._speed is None:
-            return
+            return 0.0
         if self._first_ns is None:
             self._first_ns = received_ns
         due_ns = self._begun_ns + round((received_ns - self._first_ns) / self._speed)
-        time.sleep(max(due_ns - time.monotonic_ns(), 0) / 1e9)
+        return max(due_ns - time.monotonic_ns(), 0) / 1e9

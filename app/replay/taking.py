@@ -58,7 +58,7 @@ def take(
     async def take_all() -> None:
         pace = Pace(speed)
         for recording in everything:
-            pace.wait_for(recording.received_ns)
+            await asyncio.sleep(pace.left_s(recording.received_ns))
             now_ns.ns = recording.received_ns
             await _take_one(collecting, recording, taken)
             on_body(recording)

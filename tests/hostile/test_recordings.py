@@ -1,6 +1,8 @@
 """Recordings that were damaged, made up or cut, and what `tailburn replay` says of them."""
 
 import json
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,8 @@ import pytest
 import zstandard
 
 from tests.app.conftest import Run
-from tests.app.service import chat
+from tests.app.service import COMMAND, chat, environment, refused
+from tests.app.test_serve import until
 
 pytestmark = pytest.mark.timeout(600)  # the first run on a machine compiles the hot path
 HOUR_NS = 3_600_000_000_000
@@ -92,3 +95,21 @@ def test_one_span_of_another_century_costs_no_other(
     assert len(rows) == 4
     (line,) = run("balance", "--store", tmp_path / "store", "--json").out.splitlines()[:1]
     assert json.loads(line)["quarantined"] == 1
+
+
+def test_ctrl_c_ends_a_slow_replay_at_once_and_keeps_what_was_taken(tmp_path: Path) -> None:
+    for number, received_ns in enumerate((T0_NS, T0_NS + 24 * HOUR_NS), 1):
+        body = chat(number, T0_NS).SerializeToString()
+        (tmp_path / f"{number}-http.bin").write_bytes(body)
+        (tmp_path / f"{number}-http.json").write_text(json.dumps({"received_unix_ns": received_ns}))
+    arguments = [*COMMAND, "replay", str(tmp_path), "--speed", "1", "--store", tmp_path / "store"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment()) as process:
+        until(lambda: any((tmp_path / "store").rglob("*.log")) and _log_bytes(tmp_path) > 200)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    said = refused("balance", "--store", tmp_path / "store", "--json")
+    assert said[0] == 0
+
+
+def _log_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in (folder / "store" / "log").glob("*.log"))
