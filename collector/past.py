@@ -14,8 +14,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.spans import SpanBatch
+from tailburn.engine.store.api import TraceIds
 
 U64 = NDArray[np.uint64]
+_ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))
 
 HOUR_NS = 3_600_000_000_000
 REMEMBERED_HOURS = 24
@@ -25,28 +27,38 @@ REMEMBERED_HOURS = 24
 class Past(Protocol):
     """The part of the store that is asked for what was given before."""
 
-    def spans_of(self, trace_words: U64) -> pa.Table: ...
-    def requests_of(self, trace_words: U64) -> pa.Table: ...
+    def spans_of(self, traces: TraceIds) -> pa.Table: ...
+    def requests_of(self, traces: TraceIds) -> pa.Table: ...
+
+
+def trace_ids(words: U64) -> TraceIds:
+    """Ids as the store has them, of ids as pairs of words: (n, 2)."""
+    return np.ascontiguousarray(words).view("S16").reshape(-1)
 
 
 class ClosedTraces:
-    """First words of the ids of traces that left memory, by receive hour."""
+    """Which traces left memory, by receive hour: a hash of each id, which are (n, 2) words.
+
+    Of both words: ids of 64 bits begin with zeros, and a sender may choose one half at will.
+    Two ids of one hash cost a look into the store, which compares whole ids.
+    """
 
     def __init__(self) -> None:
         self._hours: dict[int, list[U64]] = {}
 
-    def add(self, words: U64, now_ns: int) -> None:
+    def add(self, ids: U64, now_ns: int) -> None:
         """Note traces let go of at `now_ns`, and forget those of a day ago."""
         hour = now_ns // HOUR_NS
         chunks = self._hours.setdefault(hour, [])
-        chunks.append(np.sort(words))
+        chunks.append(np.sort(_hash(ids)))
         if len(chunks) > 16:
             self._hours[hour] = [np.sort(np.concatenate(chunks))]
         for old in [h for h in self._hours if h <= hour - REMEMBERED_HOURS]:
             del self._hours[old]
 
-    def contains(self, words: U64) -> NDArray[np.bool_]:
-        """Which of `words` are among them."""
+    def contains(self, ids: U64) -> NDArray[np.bool_]:
+        """Which of `ids` are among them."""
+        words = _hash(ids)
         found = np.zeros(len(words), np.bool_)
         for chunks in self._hours.values():
             for chunk in chunks:
@@ -71,6 +83,13 @@ class ClosedTraces:
         pieces = np.split(state["closed_words"], ends[:-1]) if len(ends) else []
         hours = state["closed_hours"].tolist()
         self._hours = {h: [np.sort(w)] for h, w in zip(hours, pieces, strict=True)}
+
+
+def _hash(ids: U64) -> U64:
+    with np.errstate(over="ignore"):
+        low, high = ids[:, 0] * _ODD[0], ids[:, 1] * _ODD[1]
+        hashed: U64 = (low ^ (low >> np.uint64(29))) + (high ^ (high >> np.uint64(32)))
+        return hashed
 
 
 def spans_again(

@@ -20,7 +20,7 @@ from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.plausible import REASONS, judge
 from tailburn.collector.otlp.resources import Resources
-from tailburn.collector.past import ClosedTraces, Past, spans_again
+from tailburn.collector.past import ClosedTraces, Past, spans_again, trace_ids
 from tailburn.collector.spans import SpanBatch
 from tailburn.collector.stitch import intake as taken
 from tailburn.collector.stitch import layout as at
@@ -33,6 +33,7 @@ from tailburn.collector.stitch.unit import stitch_units, unit_sizes
 from tailburn.engine.names import HOPS
 from tailburn.engine.rollup import fold
 from tailburn.engine.schema import ROLLUPS, SIGNALS, SPANS
+from tailburn.engine.store.api import TraceIds
 
 SPANS_PER_CHUNK = 65_536
 """Units are stitched in chunks of about this many spans, so that scratch stays small."""
@@ -223,9 +224,9 @@ class Pipeline:
         self._evict(now_ns, all_closed=True)
 
     def _evict(self, now_ns: int, *, all_closed: bool = False) -> None:
-        words = self._table.evict(now_ns, all_closed=all_closed)
-        if len(words):
-            self._closed.add(words, now_ns)
+        ids = self._table.evict(now_ns, all_closed=all_closed)
+        if len(ids):
+            self._closed.add(ids, now_ns)
 
     def _bring_back(
         self, batch: SpanBatch, fate: NDArray[np.int8], fresh: NDArray[np.int64]
@@ -237,11 +238,12 @@ class Pipeline:
         """
         if self._past is None or not len(fresh):
             return
-        words = self._table.traces[fresh, taken.T_LOW].view(np.uint64)
+        words = self._table.traces[fresh][:, [taken.T_LOW, taken.T_HIGH]].view(np.uint64)
         known = self._closed.contains(words)
         if not known.any():
             return
-        spans = self._past.spans_of(words[known])
+        ids = trace_ids(words[known])
+        spans = self._past.spans_of(ids)
         spans = spans.filter(pc.is_null(spans["quarantined"]))
         if self._again is None:
             self._again = Decoder(
@@ -252,22 +254,22 @@ class Pipeline:
         wide, narrow = self._matrices(before, columns, repaired)
         self._table.take(wide, narrow, before.trace, np.zeros(len(before), np.bool_))
         repeated = np.isin(_of_tenant(batch), _of_tenant(before)) & (fate == taken.KEPT)
-        fate[repeated & np.isin(batch.trace[:, 0], words[known])] = taken.DUPLICATE
-        self._bring_back_rows(words[known], fresh[known])
+        fate[repeated & np.isin(trace_ids(batch.trace), ids)] = taken.DUPLICATE
+        self._bring_back_rows(ids, fresh[known])
 
-    def _bring_back_rows(self, words: NDArray[np.uint64], traces: NDArray[np.int64]) -> None:
+    def _bring_back_rows(self, ids: TraceIds, traces: NDArray[np.int64]) -> None:
         assert self._past is not None
-        rows = self._past.requests_of(words).sort_by([("version", "descending")])
+        rows = self._past.requests_of(ids).sort_by([("version", "descending")])
         _, newest = np.unique(np.array(rows["request_id"].to_pylist()), return_index=True)
         rows = rows.take(pa.array(newest))
         out, hops_ns = read_back(rows, self.dictionary.code)
-        word = np.array([int.from_bytes(bytes.fromhex(t)[:8], "little") for t in
-                         rows["trace_id"].to_pylist()], np.uint64)  # fmt: skip
-        order = np.argsort(words)
-        at_word = order[np.searchsorted(words[order], word)]
-        tenant = self._table.traces[traces, taken.T_TENANT]
-        same = out[:, at.OUT.index("tenant")] == tenant[at_word]
-        out[:, at.O_TRACE] = traces[at_word]
+        tenants = self._table.traces[traces, taken.T_TENANT].tolist()
+        place = dict(zip(zip(ids.tolist(), tenants, strict=True), traces.tolist(), strict=True))
+        of_rows = np.array([bytes.fromhex(t) for t in rows["trace_id"].to_pylist()], "S16")
+        keys = zip(of_rows.tolist(), out[:, at.OUT.index("tenant")].tolist(), strict=True)
+        found = np.array([place.get(key, -1) for key in keys], np.int64)
+        same = found >= 0
+        out[:, at.O_TRACE] = found
         live = ~np.asarray(rows["tombstone"].combine_chunks())
         version = np.asarray(rows["version"].combine_chunks())
         bring_back(self._table, out[same], hops_ns[same], version[same], live[same])

@@ -147,13 +147,13 @@ class Table:
         return roots[:enough].astype(np.int64)
 
     def evict(self, now_ns: int, *, all_closed: bool = False) -> NDArray[np.uint64]:
-        """Let go of closed units that are old or too many. Returns their traces' first words.
+        """Let go of closed units that are old or too many. Returns their traces' ids: (n, 2).
 
         Nothing is moved until a quarter of what is held can go, or all that is closed must.
         """
         traces = self.traces[: self.counts[0]]
         if not len(traces):
-            return np.zeros(0, np.uint64)
+            return np.zeros((0, 2), np.uint64)
         root = _roots(traces)
         closed = traces[root, t.T_OPEN] == 0
         held = traces[:, t.T_COUNT] + traces[:, t.T_TOKEN_COUNT]
@@ -167,10 +167,10 @@ class Table:
             go |= closed & (last_ns <= cut_ns)
         few = 4 * int(held[go].sum()) < int(held.sum()) and not all_closed
         if few or not go.any():
-            return np.zeros(0, np.uint64)
-        words = traces[go, t.T_LOW].view(np.uint64).copy()
+            return np.zeros((0, 2), np.uint64)
+        ids = traces[go][:, [t.T_LOW, t.T_HIGH]].view(np.uint64)
         self._keep(~go)
-        return words
+        return ids
 
     def _keep(self, keep: NDArray[np.bool_]) -> None:
         """Move what belongs to the traces of the mask `keep` together and forget the rest."""

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-U64 = NDArray[np.uint64]
+TraceIds = NDArray[np.bytes_]
+"""16 bytes each, dtype S16. numpy hides zero bytes at an end; it compares as if they were there."""
 
 
 class StoreError(Exception):
@@ -150,16 +151,13 @@ class Store(Protocol):
     def trace(self, trace_id: str, hint: Window | None = None) -> Trace:
         """A trace by its 32 hex digits, empty when unknown; `hint` bounds its receive times."""
 
-    def closed_traces(self, window: Window = ALWAYS) -> U64:
-        """First words of the trace ids of every request in the window, sorted, without repeats.
+    def closed_traces(self, window: Window = ALWAYS) -> TraceIds:
+        """The trace ids of every request in the window, sorted, without repeats."""
 
-        The first word is the id's first 8 bytes, read little-endian.
-        """
+    def spans_of(self, traces: TraceIds, window: Window = ALWAYS) -> pa.Table:
+        """All spans of those traces in the window."""
 
-    def spans_of(self, trace_words: U64, window: Window = ALWAYS) -> pa.Table:
-        """All spans in the window whose trace id's first word is one of `trace_words`."""
-
-    def requests_of(self, trace_words: U64, window: Window = ALWAYS) -> pa.Table:
+    def requests_of(self, traces: TraceIds, window: Window = ALWAYS) -> pa.Table:
         """All versions of the requests of those traces, tombstones and digests included."""
 
     def rollups(

@@ -106,7 +106,7 @@ def _spill(table: str, hour_ns: int, pieces: Iterator[pa.Table], slices: int, sp
 def _slice_of(table: str, hour_ns: int, rows: pa.Table, slices: int) -> NDArray[np.int64]:
     """Which slice each row belongs to; slices are in order of the sort."""
     if "trace_id" in rows.column_names:
-        start = reading.trace_words(rows.column("trace_id")).byteswap() >> np.uint64(48)
+        start = _halves(rows)[:, 0] >> np.uint64(48)
         return (start.astype(np.int64) * slices) >> 16
     since = rows.column(TIME_COLUMN[table]).to_numpy() - hour_ns
     return since * slices // HOUR_NS
@@ -128,10 +128,16 @@ def _sorted(table: str, rows: pa.Table) -> pa.Table:
         return merged.take(_order(merged, ["clock", "minute_ns"]))
     if table == "signals":
         return whole.take(_order(whole, ["name", "labels", "time_ns"]))
-    first = reading.trace_words(whole.column("trace_id")).byteswap()
+    halves = _halves(whole)
     within = whole.column("start_ns" if table == "spans" else "version")
-    order = np.lexsort((pc.fill_null(within, 0).to_numpy(), first))
+    order = np.lexsort((pc.fill_null(within, 0).to_numpy(), halves[:, 1], halves[:, 0]))
     return whole.take(pa.array(order))
+
+
+def _halves(rows: pa.Table) -> NDArray[np.uint64]:
+    """Of the trace ids, as numbers that compare as the ids do."""
+    traces = reading.trace_ids(rows.column("trace_id"))
+    return np.ascontiguousarray(traces).view(">u8").astype(np.uint64).reshape(-1, 2)
 
 
 def _order(rows: pa.Table, keys: list[str]) -> pa.Array:

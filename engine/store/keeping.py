@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tailburn.engine.grouping import F64, distinct, numbers, text
 from tailburn.engine.names import UNKNOWN, VANTAGES
-from tailburn.engine.store.api import U64
-from tailburn.engine.store.rows import member, words_of_binary, words_of_hex
+from tailburn.engine.store.api import TraceIds
+from tailburn.engine.store.rows import ids_of_binary, ids_of_hex, member
 
 SLOW_SHARE: Final = 0.05
 FAILED: Final = ("error", "cancelled")
@@ -55,15 +55,15 @@ class Keeping:
         return kept
 
 
-def notable_traces(requests: pa.Table) -> U64:
-    """First words of the traces, sorted, whose every span is kept.
+def notable_traces(requests: pa.Table) -> TraceIds:
+    """The traces, sorted, whose every span is kept.
 
     A request is notable that failed, or is among the slowest `SLOW_SHARE` of its service by
     TTFT or by E2E at the outermost vantage that measured it. `requests` are those of an hour,
     with `THINNING_COLUMNS`.
     """
     if len(requests) == 0:
-        return np.zeros(0, np.uint64)
+        return np.zeros(0, "S16")
     notable = pc.is_in(requests.column("outcome").cast(pa.string()), pa.array(FAILED)).to_numpy()
     services = distinct([text(requests.column("service"), UNKNOWN)])[1]
     for clock in ("ttft", "e2e"):
@@ -73,17 +73,17 @@ def notable_traces(requests: pa.Table) -> U64:
             here = (services == service) & ~np.isnan(values)
             if here.any():
                 notable = notable | (here & (values >= _slow_from(values[here])))
-    return np.unique(words_of_hex(requests.column("trace_id"))[notable])
+    return np.unique(ids_of_hex(requests.column("trace_id"))[notable])
 
 
-def thin(spans: pa.Table, notable: U64, ratio: float) -> tuple[pa.Table, Counter[str]]:
+def thin(spans: pa.Table, notable: TraceIds, ratio: float) -> tuple[pa.Table, Counter[str]]:
     """The spans kept, by whole trace, and how many were dropped of each resource.
 
     Spans of the sample stand for those dropped: their weight grows by 1 / `ratio`.
     """
-    words = words_of_binary(spans.column("trace_id"))
-    full = member(words, notable)
-    sampled = ~full & in_sample(words, ratio)
+    traces = ids_of_binary(spans.column("trace_id"))
+    full = member(traces, notable)
+    sampled = ~full & in_sample(traces, ratio)
     dropped = spans.column("resource").filter(pa.array(~(full | sampled)))
     counted = pc.value_counts(text(dropped, "").cast(pa.string()))
     weight = np.where(sampled, 1 / ratio, 1.0) * numbers(spans.column("weight"), 1.0)
@@ -93,10 +93,14 @@ def thin(spans: pa.Table, notable: U64, ratio: float) -> tuple[pa.Table, Counter
     return weighted.filter(pa.array(full | sampled)), by_resource
 
 
-def in_sample(words: U64, ratio: float) -> NDArray[np.bool_]:
-    """Whether each trace is in the sample: the same answer for a trace at any time."""
+def in_sample(traces: TraceIds, ratio: float) -> NDArray[np.bool_]:
+    """Whether each trace is in the sample: the same answer for a trace at any time.
+
+    Either half of an id may be the same in many: ids of 64 bits begin with zeros.
+    """
+    halves = np.ascontiguousarray(traces).view("<u8").reshape(-1, 2)
     with np.errstate(over="ignore"):
-        x = words + _GOLDEN
+        x = halves[:, 0] * _GOLDEN + halves[:, 1]
         x = (x ^ (x >> np.uint64(30))) * _MIX[0]
         x = (x ^ (x >> np.uint64(27))) * _MIX[1]
         x ^= x >> np.uint64(31)

@@ -14,13 +14,13 @@ from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, 
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import (
     ALWAYS,
-    U64,
     Compacted,
     Damaged,
     LogRange,
     Retired,
     TableUsage,
     Trace,
+    TraceIds,
     UnknownColumn,
     Window,
 )
@@ -97,22 +97,21 @@ class ParquetStore:
         if len(raw) != 16:
             return Trace(SPANS.empty_table(), REQUESTS.empty_table())
 
-        spans = self.spans_of(np.frombuffer(raw[:8], "<u8"), window)
-        exact = pc.equal(spans.column("trace_id"), pa.scalar(raw, pa.binary(16)))
-        return Trace(spans.filter(exact).sort_by("start_ns"), self._latest_of(raw, window))
+        spans = self.spans_of(np.array([raw], "S16"), window)
+        return Trace(spans.sort_by("start_ns"), self._latest_of(raw, window))
 
-    def closed_traces(self, window: Window = ALWAYS) -> U64:
-        def read() -> U64:
-            words = [_closed(path, window) for path in self._files.sound("requests", window)]
-            return np.unique(np.concatenate(words)) if words else np.zeros(0, np.uint64)
+    def closed_traces(self, window: Window = ALWAYS) -> TraceIds:
+        def read() -> TraceIds:
+            ids = [_closed(path, window) for path in self._files.sound("requests", window)]
+            return np.unique(np.concatenate(ids)) if ids else np.zeros(0, "S16")
 
         return self._files.read(read, ["requests"], window)
 
-    def spans_of(self, trace_words: U64, window: Window = ALWAYS) -> pa.Table:
-        return self._rows_of("spans", trace_words, window)
+    def spans_of(self, traces: TraceIds, window: Window = ALWAYS) -> pa.Table:
+        return self._rows_of("spans", traces, window)
 
-    def requests_of(self, trace_words: U64, window: Window = ALWAYS) -> pa.Table:
-        return self._rows_of("requests", trace_words, window)
+    def requests_of(self, traces: TraceIds, window: Window = ALWAYS) -> pa.Table:
+        return self._rows_of("requests", traces, window)
 
     def rollups(
         self,
@@ -168,9 +167,7 @@ class ParquetStore:
 
     def _latest_of(self, trace_id: bytes, window: Window) -> pa.Table:
         """Requests of a trace in a window, unless a newer version came after it."""
-        words = np.frombuffer(trace_id[:8], "<u8")
-        versions = self.requests_of(words, Window(window.since_ns, None))
-        versions = versions.filter(pc.equal(versions.column("trace_id"), trace_id.hex()))
+        versions = self.requests_of(np.array([trace_id], "S16"), Window(window.since_ns, None))
         ids, numbers = (versions.column(c).to_pylist() for c in ("request_id", "version"))
         newest = dict(sorted(zip(ids, numbers, strict=True)))
         is_newest = [newest[i] == n for i, n in zip(ids, numbers, strict=True)]
@@ -180,11 +177,11 @@ class ParquetStore:
     def _closed(self, window: Window) -> pa.Table:
         return self.requests(window, columns=THINNING_COLUMNS)
 
-    def _rows_of(self, table: str, trace_words: U64, window: Window) -> pa.Table:
-        words = np.unique(trace_words)
+    def _rows_of(self, table: str, traces: TraceIds, window: Window) -> pa.Table:
+        wanted = np.unique(traces)
 
         def read() -> pa.Table:
-            return _read_traces(table, self._files.sound(table, window), words, window)
+            return _read_traces(table, self._files.sound(table, window), wanted, window)
 
         return self._files.read(read, [table], window)
 
@@ -218,12 +215,12 @@ def _within(rows: pa.Table, table: str, window: Window) -> pa.Table:
     return rows
 
 
-def _read_traces(table: str, paths: list[Path], words: U64, window: Window) -> pa.Table:
-    found = [reading.read_traces(path, words) for path in paths]
+def _read_traces(table: str, paths: list[Path], traces: TraceIds, window: Window) -> pa.Table:
+    found = [reading.read_traces(path, traces) for path in paths]
     kept = [fit(_within(rows, table, window), TABLES[table]) for rows in found if rows is not None]
     return pa.concat_tables(kept) if kept else TABLES[table].empty_table()
 
 
-def _closed(path: Path, window: Window) -> U64:
+def _closed(path: Path, window: Window) -> TraceIds:
     rows = _within(reading.read_columns(path, ["trace_id", "received_ns"]), "requests", window)
-    return np.unique(reading.trace_words(rows.column("trace_id")))
+    return np.unique(reading.trace_ids(rows.column("trace_id")))

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailburn.engine.store.api import U64, UnreadableFile
-from tailburn.engine.store.rows import fit, member, words_of_binary, words_of_hex
+from tailburn.engine.store.api import TraceIds, UnreadableFile
+from tailburn.engine.store.rows import fit, ids_of_binary, ids_of_hex, member
 from tailburn.engine.store.seal import check_seal
 
 
@@ -50,18 +50,14 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
         return segment.read_all(columns)
 
 
-def read_traces(path: Path, words: U64) -> pa.Table | None:
-    """Rows whose trace id begins with one of `words` (sorted); None when there are none.
-
-    Raises `UnreadableFile`.
-    """
-    ordered = np.sort(words.byteswap())  # as the ids' bytes compare
+def read_traces(path: Path, traces: TraceIds) -> pa.Table | None:
+    """Rows of some traces (sorted); None when there are none. Raises `UnreadableFile`."""
     found = []
     with _Opened(path) as segment:
         for group in range(segment.groups):
-            if not segment.may_hold(group, ordered):
+            if not segment.may_hold(group, traces):
                 continue
-            mask = member(trace_words(segment.read(group, ["trace_id"]).column(0)), words)
+            mask = member(trace_ids(segment.read(group, ["trace_id"]).column(0)), traces)
             if mask.any():
                 found.append(segment.read(group).filter(pa.array(mask)))
     return pa.concat_tables(found) if found else None
@@ -80,11 +76,11 @@ def read_clocks(path: Path, columns: Sequence[str], clocks: Sequence[str] | None
     return rows.filter(pc.is_in(rows.column("clock").cast(pa.string()), pa.array(clocks)))
 
 
-def trace_words(ids: pa.ChunkedArray) -> U64:
-    """First word of each trace id, stored as bytes or as hex digits."""
+def trace_ids(ids: pa.ChunkedArray) -> TraceIds:
+    """Trace ids, stored as bytes or as hex digits."""
     if pa.types.is_fixed_size_binary(ids.type):
-        return words_of_binary(ids)
-    return words_of_hex(ids)
+        return ids_of_binary(ids)
+    return ids_of_hex(ids)
 
 
 class _Opened:
@@ -120,14 +116,14 @@ class _Opened:
         except _READ_ERRORS as error:
             raise UnreadableFile(str(error), self._path) from error
 
-    def may_hold(self, group: int, ordered: U64) -> bool:
-        """False where the group's statistics rule every word out; `ordered` as bytes compare."""
+    def may_hold(self, group: int, traces: TraceIds) -> bool:
+        """False where the group's statistics rule every trace (sorted) out."""
         statistics = self._statistics(group, "trace_id")
         if statistics is None or not statistics.has_min_max:
             return True
-        low, high = _big_endian(statistics.min), _big_endian(statistics.max)
-        at = int(np.searchsorted(ordered, np.uint64(low)))
-        return at < len(ordered) and int(ordered[at]) <= high
+        low, high = np.array([_bytes(statistics.min), _bytes(statistics.max)], "S16")
+        at = int(np.searchsorted(traces, low))
+        return at < len(traces) and bool(traces[at] <= high)
 
     def may_hold_text(self, column: str, group: int, texts: Sequence[str]) -> bool:
         """False where the group's statistics rule every text out."""
@@ -141,9 +137,8 @@ class _Opened:
         return self._file.metadata.row_group(group).column(leaf).statistics
 
 
-def _big_endian(trace_id: bytes | str) -> int:
-    raw = bytes.fromhex(trace_id) if isinstance(trace_id, str) else trace_id
-    return int.from_bytes(raw[:8], "big")
+def _bytes(trace_id: bytes | str) -> bytes:
+    return bytes.fromhex(trace_id) if isinstance(trace_id, str) else trace_id
 
 
 _READ_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, IndexError)

@@ -1,4 +1,4 @@
-"""Rows fitted to a schema, and trace ids as words."""
+"""Rows fitted to a schema, and trace ids as numpy has them."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.engine.schema import TABLES
-from tailburn.engine.store.api import U64, StoreError, UnknownColumn
+from tailburn.engine.store.api import StoreError, TraceIds, UnknownColumn
 
 _HEX_DIGITS = 32
 _NIBBLE = np.full(256, 255, np.uint8)
@@ -46,41 +46,37 @@ def check_columns(table: str, names: Iterable[str]) -> None:
             raise UnknownColumn(f"{table} has no column {name!r}")
 
 
-def words_of_binary(ids: pa.ChunkedArray | pa.Array) -> U64:
-    """First 8 bytes of each 16-byte id, read little-endian."""
+def ids_of_binary(ids: pa.ChunkedArray | pa.Array) -> TraceIds:
+    """Ids of 16 bytes."""
     whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     if len(whole) == 0:
-        return np.zeros(0, np.uint64)
-    pairs = np.frombuffer(whole.buffers()[1], "<u8").reshape(-1, 2)
-    return pairs[whole.offset : whole.offset + len(whole), 0].copy()
+        return np.zeros(0, "S16")
+    return np.frombuffer(whole.buffers()[1], "S16")[whole.offset : whole.offset + len(whole)]
 
 
-def words_of_hex(ids: pa.ChunkedArray | pa.Array) -> U64:
-    """First 8 bytes of each id of 32 hex digits, read little-endian.
-
-    Raises `ValueError` where an id is anything else.
-    """
+def ids_of_hex(ids: pa.ChunkedArray | pa.Array) -> TraceIds:
+    """Ids of 32 hex digits. Raises `ValueError` where one is anything else."""
     whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     if len(whole) == 0:
-        return np.zeros(0, np.uint64)
+        return np.zeros(0, "S16")
     lengths = pc.min_max(pc.binary_length(whole)).as_py()
     if whole.null_count or lengths != {"min": _HEX_DIGITS, "max": _HEX_DIGITS}:
         raise ValueError("trace ids must be 32 hex digits")
     fixed = whole.cast(pa.binary()).cast(pa.binary(_HEX_DIGITS))
     raw: NDArray[np.uint8] = np.frombuffer(fixed.buffers()[1], np.uint8)
-    digits = _NIBBLE[raw.reshape(-1, _HEX_DIGITS)[fixed.offset : fixed.offset + len(fixed), :16]]
+    digits = _NIBBLE[raw.reshape(-1, _HEX_DIGITS)[fixed.offset : fixed.offset + len(fixed)]]
     if digits.max() > 15:
         raise ValueError("trace ids must be 32 hex digits")
     pairs = (digits[:, 0::2] << 4) | digits[:, 1::2]
-    return np.ascontiguousarray(pairs).view("<u8").reshape(-1)
+    return np.ascontiguousarray(pairs).view("S16").reshape(-1)
 
 
-def member(values: U64, words: U64) -> NDArray[np.bool_]:
-    """Which of `values` are among `words` (sorted)."""
-    if len(words) == 0:
+def member(values: TraceIds, ids: TraceIds) -> NDArray[np.bool_]:
+    """Which of `values` are among `ids` (sorted)."""
+    if len(ids) == 0:
         return np.zeros(len(values), bool)
-    at = np.minimum(np.searchsorted(words, values), len(words) - 1)
-    return words[at] == values
+    at = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    return ids[at] == values
 
 
 def _as_type(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:

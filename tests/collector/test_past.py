@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from numpy.typing import NDArray
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.otlp.decoder import Decoder
@@ -16,6 +17,7 @@ from tailburn.collector.stitch.readback import read_back
 from tailburn.collector.stitch.rows import PromptClasses, Rows, requests_table
 from tailburn.collector.stitch.table import Bounds
 from tailburn.engine.schema import REQUESTS, SPANS
+from tailburn.engine.store.api import TraceIds
 from tests.captures.scenarios.drive import shipped_rules
 from tests.captures.scenarios.hops import chain
 from tests.captures.scenarios.otlp import Delivery, at, body
@@ -36,19 +38,23 @@ class Published:
                 both = [self.tables[name], tables[name]]
                 self.tables[name] = pa.concat_tables(both).unify_dictionaries()
 
-    def spans_of(self, trace_words: NDArray[np.uint64]) -> pa.Table:
-        ids = [bytes(w) for w in trace_words.view("S8").tolist()]
-        heads = pc.binary_slice(self.tables["spans"]["trace_id"].cast(pa.binary()), 0, 8)
-        return self.tables["spans"].filter(pc.is_in(heads, pa.array(ids, pa.binary())))
+    def spans_of(self, traces: TraceIds) -> pa.Table:
+        ids = pa.array([one.ljust(16, b"\0") for one in traces.tolist()], pa.binary())
+        held = self.tables["spans"]["trace_id"].cast(pa.binary())
+        return self.tables["spans"].filter(pc.is_in(held, ids))
 
-    def requests_of(self, trace_words: NDArray[np.uint64]) -> pa.Table:
-        ids = [w.tobytes().hex() for w in trace_words]
-        heads = pc.utf8_slice_codeunits(self.tables["requests"]["trace_id"], 0, 16)
-        return self.tables["requests"].filter(pc.is_in(heads, pa.array(ids)))
+    def requests_of(self, traces: TraceIds) -> pa.Table:
+        ids = pa.array([one.ljust(16, b"\0").hex() for one in traces.tolist()])
+        return self.tables["requests"].filter(pc.is_in(self.tables["requests"]["trace_id"], ids))
 
 
-def given(deliveries: Sequence[Delivery]) -> tuple[list[dict[str, object]], Pipeline]:
-    """Every version of every row, from a pipeline that forgets a second after closing."""
+def given(
+    deliveries: Sequence[Delivery], head: bytes = b""
+) -> tuple[list[dict[str, object]], Pipeline]:
+    """Every version of every row, from a pipeline that forgets a second after closing.
+
+    With a `head` every trace's id begins with it.
+    """
     rules = shipped_rules()
     decoder = Decoder(rules.wanted)
     published = Published()
@@ -63,14 +69,22 @@ def given(deliveries: Sequence[Delivery]) -> tuple[list[dict[str, object]], Pipe
     )
     for delivery in deliveries:
         pipeline.advance(delivery.received_ns)
-        decoder.add(
-            bytearray(body(delivery.spans)), received_ns=delivery.received_ns, tenant="default"
-        )
+        sent = headed(body(delivery.spans), head)
+        decoder.add(sent, received_ns=delivery.received_ns, tenant="default")
         pipeline.add(decoder.take(), decoder.take_rejected())
         published.take(pipeline.take_rows())
     pipeline.advance(deliveries[-1].received_ns + 100 * SECOND_NS)
     published.take(pipeline.take_rows())
     return published.tables["requests"].to_pylist(), pipeline
+
+
+def headed(sent: bytes, head: bytes) -> bytearray:
+    """A body with the begin of every trace id replaced."""
+    request = ExportTraceServiceRequest.FromString(sent)
+    for group in request.resource_spans:
+        for span in group.scope_spans[0].spans:
+            span.trace_id = head + span.trace_id[len(head) :]
+    return bytearray(request.SerializeToString())
 
 
 OTHERS = [at(40 + 60 * i, *chain(f"other {i}")) for i in range(3)]
@@ -93,6 +107,22 @@ def test_what_is_sent_again_after_it_left_memory_counts_once() -> None:
     assert all(line.unaccounted == 0 for line in pipeline.balance.lines())
 
 
+@pytest.mark.parametrize("head", [b"", bytes(8)], ids=["128 bits", "64 bits"])
+def test_new_traces_bring_nothing_back(head: bytes) -> None:
+    rows, pipeline = given([at(2, *chain()), *OTHERS, at(400, *chain("new"))], head)
+    assert [row["version"] for row in rows] == [1] * len(rows)
+    assert len({row["trace_id"] for row in rows}) == len(OTHERS) + 2
+    held = sum(line.received for line in pipeline.balance.lines()) / len(rows)
+    assert len(pipeline.state()[0]["wide"]) <= 2 * held
+
+
+@pytest.mark.parametrize("head", [b"", bytes(8)], ids=["128 bits", "64 bits"])
+def test_of_traces_whose_ids_begin_alike_the_right_one_comes_back(head: bytes) -> None:
+    rows, pipeline = given([at(2, *chain()), *OTHERS, at(400, *chain())], head)
+    assert [row["version"] for row in rows] == [1] * len(rows)
+    assert sum(line.fates["duplicate"] for line in pipeline.balance.lines()) == len(WITHOUT_SENDS)
+
+
 def test_a_span_that_comes_long_after_makes_the_row_it_would_have_made() -> None:
     early = [span for span in WITHOUT_SENDS if span.span != "engine"]
     late = [span for span in WITHOUT_SENDS if span.span == "engine"]
@@ -113,28 +143,34 @@ def test_token_times_are_not_kept_so_no_late_span_makes_a_row_without_them() -> 
     assert [(row["version"], row["token_sends"]) for row in of_first(rows)] == [(1, 2)]
 
 
+def ids(*words: tuple[int, int]) -> NDArray[np.uint64]:
+    return np.array(words, np.uint64)
+
+
 def test_only_traces_that_were_let_go_of_are_known_as_closed() -> None:
     closed = ClosedTraces()
-    closed.add(np.array([5, 9], np.uint64), 0)
-    assert closed.contains(np.array([9, 7, 5], np.uint64)).tolist() == [True, False, True]
+    closed.add(ids((5, 0), (0, 9)), 0)
+    asked = ids((0, 9), (0, 5), (9, 0), (5, 0))
+    assert closed.contains(asked).tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize(("hours", "known"), [(1, True), (23, True), (24, False)])
 def test_closed_traces_are_remembered_for_a_day(hours: int, known: bool) -> None:
     closed = ClosedTraces()
-    closed.add(np.array([5], np.uint64), 0)
-    closed.add(np.array([6], np.uint64), hours * HOUR_NS)
-    assert closed.contains(np.array([5], np.uint64)).tolist() == [known]
+    closed.add(ids((5, 1)), 0)
+    closed.add(ids((6, 1)), hours * HOUR_NS)
+    assert closed.contains(ids((5, 1))).tolist() == [known]
 
 
 def test_closed_traces_outlive_a_restart() -> None:
     closed = ClosedTraces()
     for hour in range(3):
-        closed.add(np.arange(hour * 10, hour * 10 + 5, dtype=np.uint64), hour * HOUR_NS)
+        closed.add(ids(*((0, hour * 10 + i) for i in range(5))), hour * HOUR_NS)
     again = ClosedTraces()
     again.restore(closed.state())
-    words = np.arange(30, dtype=np.uint64)
-    assert again.contains(words).tolist() == closed.contains(words).tolist()
+    asked = ids(*((0, i) for i in range(30)))
+    assert again.contains(asked).tolist() == closed.contains(asked).tolist()
+    assert closed.contains(asked).sum() == 15
 
 
 def test_rows_read_back_and_written_again_are_the_same() -> None:

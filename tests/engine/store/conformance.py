@@ -19,6 +19,7 @@ from tailburn.engine.store import (
     UnknownColumn,
     Window,
 )
+from tailburn.engine.store.api import TraceIds
 from tests.engine.store import samples
 from tests.engine.store.samples import HOUR_NS, MINUTE_NS, SECOND_NS, T0, trace_hex
 
@@ -34,9 +35,9 @@ def ids(rows: pa.Table) -> list[str]:
     return sorted(x.hex() if isinstance(x, bytes) else x for x in found)
 
 
-def word(trace: int) -> int:
-    """The first word of a numbered trace's id."""
-    return int.from_bytes(bytes.fromhex(trace_hex(trace))[:8], "little")
+def traces(*numbers: int) -> TraceIds:
+    """The ids of numbered traces."""
+    return np.array([bytes.fromhex(trace_hex(number)) for number in numbers], "S16")
 
 
 class StoreConformance:
@@ -116,7 +117,7 @@ class StoreConformance:
         store.publish("requests", samples.requests(samples.request(1), stone), LogRange(1, 1))
         assert len(store.requests()) == 0
         assert len(store.trace(trace_hex(1)).requests) == 0
-        assert len(store.requests_of(np.array([word(1)], np.uint64))) == 2
+        assert len(store.requests_of(traces(1))) == 2
 
     def test_a_newer_version_after_the_window_hides_the_older_one_in_it(self, store: Store) -> None:
         later = samples.request(1, version=2, received_ns=T0 + 3 * HOUR_NS)
@@ -131,7 +132,7 @@ class StoreConformance:
         store.publish("requests", rows, LogRange(1, 1))
         window = Window(T0 + SECOND_NS, T0 + 3 * SECOND_NS)
         assert ids(store.requests(window)) == sorted([trace_hex(1), trace_hex(2)])
-        assert sorted(store.closed_traces(window)) == sorted([word(1), word(2)])
+        assert store.closed_traces(window).tolist() == sorted(traces(1, 2).tolist())
 
     def test_rows_of_many_hours_are_found_by_their_hour(self, store: Store) -> None:
         rows = [samples.request(i, received_ns=T0 + i * HOUR_NS) for i in range(30)]
@@ -190,24 +191,23 @@ class StoreConformance:
         store.publish("spans", rows, LogRange(1, 1))
         assert len(store.trace(trace_hex(1)).spans) == 1
         assert len(store.trace(twin.hex()).spans) == 1
-        assert len(store.spans_of(np.array([word(1)], np.uint64))) == 2
+        assert len(store.spans_of(traces(1))) == 1
 
-    def test_spans_and_requests_are_found_by_first_words(self, store: Store) -> None:
+    def test_spans_and_requests_are_found_by_their_traces(self, store: Store) -> None:
         store.publish(
             "spans", samples.spans(*(samples.span(i, 0) for i in range(50))), LogRange(1, 1)
         )
         store.publish(
             "requests", samples.requests(*(samples.request(i) for i in range(50))), LogRange(1, 1)
         )
-        wanted = np.array([word(30), word(7), word(7), 1], np.uint64)
+        wanted = traces(30, 7, 7, 99)
         assert ids(store.spans_of(wanted)) == sorted([trace_hex(7), trace_hex(30)])
         assert ids(store.requests_of(wanted)) == sorted([trace_hex(7), trace_hex(30)])
         assert ids(store.spans_of(wanted, Window(T0 + 8 * SECOND_NS, None))) == [trace_hex(30)]
         assert store.requests_of(wanted).column("digests").to_pylist() in ([[7], [30]], [[30], [7]])
-        assert len(store.spans_of(np.zeros(0, np.uint64))) == 0
+        assert len(store.spans_of(traces())) == 0
         closed = store.closed_traces()
-        assert closed.dtype == np.uint64
-        assert closed.tolist() == sorted(word(i) for i in range(50))
+        assert closed.tolist() == sorted(traces(*range(50)).tolist())
 
     # Rollups
 
@@ -467,7 +467,7 @@ class StoreConformance:
     def answers(self, store: Store) -> dict[str, object]:
         """Every kind of answer, in an order that storage can't change."""
         window = Window(T0 + HOUR_NS, T0 + HOUR_NS + 100 * SECOND_NS)
-        words = np.array([word(i) for i in range(0, 240, 7)], np.uint64)
+        some = traces(*range(0, 240, 7))
         merged = sorted(
             store.rollups(by=["minute_ns", "model"]).to_pylist(),
             key=lambda row: (row["minute_ns"], row["clock"]),
@@ -475,8 +475,8 @@ class StoreConformance:
         return {
             "requests": store.requests().sort_by("request_id").to_pylist(),
             "window": store.requests(window).sort_by("request_id").to_pylist(),
-            "versions": sorted(map(str, store.requests_of(words).to_pylist())),
-            "spans": sorted(map(str, store.spans_of(words).to_pylist())),
+            "versions": sorted(map(str, store.requests_of(some).to_pylist())),
+            "spans": sorted(map(str, store.spans_of(some).to_pylist())),
             "closed": store.closed_traces().tolist(),
             "trace": store.trace(trace_hex(77)).spans.to_pylist(),
             "rollups": [{k: v for k, v in x.items() if k != "sum_s"} for x in merged],
