@@ -116,10 +116,13 @@ class Pipeline:
 
     def due(self, now_ns: int) -> bool:
         """Whether `advance(now_ns)` could close anything."""
-        return self._table.is_due(now_ns)
+        return self._table.is_due(now_ns) or self._table.was_set_back(now_ns)
 
     def advance(self, now_ns: int) -> None:
-        """Close what is due by `now_ns`."""
+        """Close what is due by `now_ns`; all that is open, where the clock was set back."""
+        if self._table.was_set_back(now_ns):
+            self.close_all(self._table.grid_ns)
+            self._table.begin_anew()
         units, due_ns = self._table.due(now_ns)
         if len(units):
             self._stitch(units, due_ns)

@@ -28,6 +28,10 @@ GRID_NS = S // 4
 """Units are looked at on this grid of receive time, so that closing is reproducible."""
 
 
+SET_BACK_NS = 10 * S
+"""A time this much before the latest is a clock set back, not bodies out of order."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """When a unit closes (ns of receive time) and how much is kept (spans)."""
@@ -124,6 +128,15 @@ class Table:
         """Whether `due(now_ns)` could find anything."""
         grid_ns = now_ns - now_ns % GRID_NS
         return grid_ns > self.grid_ns and grid_ns >= self.next_due_ns
+
+    def was_set_back(self, now_ns: int) -> bool:
+        """Whether the clock that gave earlier times has since been set back."""
+        return now_ns < self.grid_ns - SET_BACK_NS
+
+    def begin_anew(self) -> None:
+        """Forget how late it was: nothing may be open."""
+        self.grid_ns = 0
+        self.next_due_ns = np.iinfo(np.int64).max
 
     def due(self, now_ns: int) -> tuple[I64, I64]:
         """Root traces of the units that are due by `now_ns`, and when each was."""

@@ -95,3 +95,16 @@ def test_closed_traces_do_not_pile_up() -> None:
         pairs = (call(0, 100, 50, f"call {i} {j}", trace=f"{i} {j}") for j in range(50))
         driven.take(at(2 + 10 * i, *pairs))
     assert driven.held() <= 1000
+
+
+def test_a_clock_set_back_stops_no_request_from_closing() -> None:
+    driven = Driven(Bounds())
+    driven.take(at(1000, call(0, 100, 50, "ahead", trace="ahead")))
+    driven.take(at(1001, *steps(1)))
+    driven.pipeline.advance(at(1002).received_ns)
+    driven.take(at(2, call(0, 100, 50, "after", trace="after")))
+    driven.pipeline.advance(at(20).received_ns)
+    assert {row["e2e_client_s"] for row in driven.rows()} == {0.1}
+    driven.take(at(21, call(0, 200, 50, "later", trace="later")))
+    driven.pipeline.advance(at(40).received_ns)
+    assert [row["e2e_client_s"] for row in driven.rows()] == [0.2]
