@@ -16,7 +16,7 @@ TOOLS: Final = Path(".make")
 
 _RATE: Final = "spans/cpu-s"
 _OVERLOAD: Final = 2.0
-_OVERLOAD_CONNECTIONS: Final = 128
+_OVERLOAD_CONNECTIONS: Final = 64
 _MB: Final = 1e6
 
 
@@ -87,6 +87,7 @@ def _overload(folder: Path, seconds: float, held_spans_per_s: float) -> list[Fig
     return [
         Figure(f"ack p50, {said}", [outcome.ack_s(0.5) * 1e3], "ms"),
         Figure(f"ack p99, {said}", [outcome.ack_s(0.99) * 1e3], "ms"),
+        Figure(f"sender behind its schedule, p99, {said}", [outcome.late_s(0.99) * 1e3], "ms"),
         Figure(f"bodies refused with Retry-After, {said}", [100 * outcome.refused / answers], "%"),
         Figure(f"memory, peak, {said}", [run.peak_bytes / _MB], "MB"),
         Figure(f"acknowledged spans lost, {said}", [run.lost_spans]),

@@ -4,8 +4,8 @@
 
 Without a rate each connection sends as soon as its last body is acknowledged, and waits where
 the service asks it to. With one, bodies are due at that rate whatever the service does, and a
-refused body is not sent again; a body that finds no free connection waits, and that wait is
-part of its answer's time. Prints one JSON object.
+refused body is not sent again; how late a body is sent, for want of a free connection or of
+CPU, is told as well. Prints one JSON object.
 """
 
 import argparse
@@ -36,12 +36,14 @@ class Sent:
     statuses: Counter[int] = field(default_factory=Counter)
     without_retry_after: int = 0  # of the refused
     acks_s: list[float] = field(default_factory=list)
+    lates_s: list[float] = field(default_factory=list)  # sent after it was due
 
     def add(self, other: "Sent") -> None:
         self.acknowledged_spans += other.acknowledged_spans
         self.statuses += other.statuses
         self.without_retry_after += other.without_retry_after
         self.acks_s += other.acks_s
+        self.lates_s += other.lates_s
 
 
 class Connection(Protocol):
@@ -153,25 +155,24 @@ class Sender:
             if due_s >= began_s + self._seconds:
                 break
             time.sleep(max(0.0, due_s - time.monotonic()))
-            retry_after_s = self._send_one(connection, number, due_s, mine)
+            mine.lates_s.append(max(0.0, time.monotonic() - due_s))
+            retry_after_s = self._send_one(connection, number, mine)
             if retry_after_s and not self._rate:
                 time.sleep(retry_after_s)
         connection.close()
         with self._lock:
             self.sent.add(mine)
 
-    def _send_one(
-        self, connection: Connection, number: int, due_s: float, mine: Sent
-    ) -> float | None:
+    def _send_one(self, connection: Connection, number: int, mine: Sent) -> float | None:
         round_number, at = divmod(number, len(self._bodies))
         with self._locks[at]:
-            body = self._bodies[at]
+            body, sent_s = self._bodies[at], time.monotonic()
             connection.post(body.renew(round_number, time.time_ns()))
         status, retry_after_s = connection.answer()
         mine.statuses[status] += 1
         if status == 200:
             mine.acknowledged_spans += body.spans
-            mine.acks_s.append(time.monotonic() - due_s)
+            mine.acks_s.append(time.monotonic() - sent_s)
         elif retry_after_s is None:
             mine.without_retry_after += 1
         return retry_after_s
@@ -199,6 +200,7 @@ def main() -> None:
                 "statuses": sent.statuses,
                 "without_retry_after": sent.without_retry_after,
                 "acks_s": sorted(sent.acks_s),
+                "lates_s": sorted(sent.lates_s),
             }
         )
     )

@@ -1,6 +1,7 @@
 """A sender in its own process, and what the service spent while it sent."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ class Outcome:
     statuses: dict[str, int]
     without_retry_after: int
     acks_s: list[float]  # rising
+    lates_s: list[float]  # rising
 
     @property
     def spans_per_s(self) -> float:
@@ -33,8 +35,12 @@ class Outcome:
         return sum(count for status, count in self.statuses.items() if status != "200")
 
     def ack_s(self, q: float) -> float:
-        """Quantile of the time to an acknowledgement."""
-        return self.acks_s[int(q * (len(self.acks_s) - 1))]
+        """Quantile of the time from sending a body to its acknowledgement."""
+        return _quantile(self.acks_s, q)
+
+    def late_s(self, q: float) -> float:
+        """Quantile of the time by which the sender was behind its schedule."""
+        return _quantile(self.lates_s, q)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,10 @@ class Run:
     def lost_spans(self) -> int:
         """Acknowledged and not in the balance; below 0: more there than acknowledged."""
         return self.outcome.acknowledged_spans - self.balance["received"]
+
+
+def _quantile(rising: list[float], q: float) -> float:
+    return rising[int(q * (len(rising) - 1))] if rising else math.nan
 
 
 def send(port: int, seconds: float, spans: int = 512, *flags: object) -> Outcome:
