@@ -5,12 +5,12 @@
 The last two are kept, so that one damaged file costs a longer replay and nothing else.
 """
 
-import math
 import os
 import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from io import FileIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +30,7 @@ _CRC: Final = struct.Struct("<I")
 _NAME: Final = re.compile(r"(\d{10})-(\d{20})\.snapshot")
 _DAMAGED: Final = "damaged.snapshot"
 _FORM: Final = 2
+_PIECE_BYTES: Final = 1 << 20
 
 
 class Damaged(Exception):
@@ -168,21 +169,43 @@ def _write(path: Path, head: bytes, arrays: Iterable[NDArray[Any]]) -> int:
 
 
 def _read(path: Path) -> Snapshot:
-    data = path.read_bytes()
-    content, crc = data[: -_CRC.size], data[-_CRC.size :]
-    if not content.startswith(_MAGIC) or crc != _CRC.pack(google_crc32c.value(content)):
-        raise Damaged(f"{path}: the checksum does not match")
-    start = _HEAD.size + _HEAD.unpack_from(content)[1]
-    head = msgspec.json.decode(content[_HEAD.size : start], type=_Head)
-    if head.form != _FORM:
-        raise OtherForm(
-            f"{path.name} is of form {head.form}, this version of tailburn reads form {_FORM}:"
-            " start the version that wrote it"
-        )
-    arrays = {}
-    for array in head.arrays:
-        dtype, count = np.dtype(array.dtype), math.prod(array.shape)
-        flat = np.frombuffer(content, dtype, count, start)
-        arrays[array.name] = flat.reshape(array.shape).copy()
-        start += count * dtype.itemsize
+    """Each array is read to where it stays: state is large, and fresh memory is what costs."""
+    with path.open("rb", buffering=0) as file:
+        if not _is_whole(file):
+            raise Damaged(f"{path}: the checksum does not match")
+        file.seek(0)
+        length = _HEAD.unpack(file.read(_HEAD.size))[1]
+        head = msgspec.json.decode(file.read(length), type=_Head)
+        if head.form != _FORM:
+            raise OtherForm(
+                f"{path.name} is of form {head.form}, this version of tailburn reads form {_FORM}:"
+                " start the version that wrote it"
+            )
+        arrays = {a.name: _read_array(file, a) for a in head.arrays}
     return Snapshot(head.position, arrays, head.meta)
+
+
+def _is_whole(file: FileIO) -> bool:
+    left = os.fstat(file.fileno()).st_size - _CRC.size
+    if left < _HEAD.size or file.read(len(_MAGIC)) != _MAGIC:
+        return False
+    crc, left = google_crc32c.value(_MAGIC), left - len(_MAGIC)
+    piece = np.empty(_PIECE_BYTES, np.uint8)
+    while left:
+        count = file.readinto(piece[: min(left, _PIECE_BYTES)].data)
+        if not count:
+            return False
+        crc = google_crc32c.extend(crc, piece[:count])
+        left -= count
+    return file.read() == _CRC.pack(crc)
+
+
+def _read_array(file: FileIO, described: _Array) -> NDArray[Any]:
+    array = np.empty(described.shape, described.dtype)
+    left = array.reshape(-1).view(np.uint8).data
+    while len(left):
+        count = file.readinto(left)
+        if not count:
+            raise OSError(f"{file.name} became shorter while it was read")
+        left = left[count:]
+    return array

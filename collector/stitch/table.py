@@ -237,11 +237,11 @@ class Table:
         }
 
     def restore(self, state: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what `state` gave."""
+        """Take over what `state` gave. Arrays with memory of their own are kept, not copied."""
         for name in (
             "traces", "wide", "narrow", "tokens", "emitted", "emitted_out", "emitted_hops",
         ):  # fmt: skip
-            setattr(self, name, state[name].copy())
+            setattr(self, name, np.require(state[name], requirements=["OWNDATA", "WRITEABLE"]))
         self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
         self.emitted_count = len(self.emitted)
         self.next_due_ns, self.grid_ns = (int(v) for v in state["times"])
