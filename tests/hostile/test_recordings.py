@@ -102,7 +102,8 @@ def test_ctrl_c_ends_a_slow_replay_at_once_and_keeps_what_was_taken(tmp_path: Pa
         body = chat(number, T0_NS).SerializeToString()
         (tmp_path / f"{number}-http.bin").write_bytes(body)
         (tmp_path / f"{number}-http.json").write_text(json.dumps({"received_unix_ns": received_ns}))
-    arguments = [*COMMAND, "replay", str(tmp_path), "--speed", "1", "--store", tmp_path / "store"]
+    store = str(tmp_path / "store")
+    arguments = [*COMMAND, "replay", str(tmp_path), "--speed", "1", "--store", store]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment()) as process:
         until(lambda: any((tmp_path / "store").rglob("*.log")) and _log_bytes(tmp_path) > 200)
         process.send_signal(signal.SIGINT)
