@@ -15,6 +15,7 @@ import httpx
 import psutil
 
 from tests.app.service import COMMAND, environment
+from tests.live.stored import span_ids
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
@@ -116,11 +117,13 @@ class Service:
         return totals
 
     def settle(self, received: int) -> None:
-        """Wait until that many spans are worked through and every request is closed."""
+        """Wait until that many spans are worked through, and all are in the store."""
 
         def settled() -> bool:
             totals = self.totals()
-            return totals.get("received", 0) >= received and totals["open"] == 0
+            if totals.get("received", 0) < received or totals["open"]:
+                return False
+            return span_ids(self.store).total() >= totals["stored"]
 
         until(settled)
 

@@ -15,6 +15,8 @@ _LATEST = """
 
 def span_ids(store: Path, service: str | None = None) -> Counter[str]:
     """How often each span id is there, in hex; only of one service, where given."""
+    if not any(store.glob("spans/*/*/*.parquet")):
+        return Counter()
     found = duckdb.execute(
         "SELECT hex(span_id), service FROM read_parquet(?, union_by_name = true)",
         [f"{store}/spans/*/*/*.parquet"],
@@ -22,8 +24,20 @@ def span_ids(store: Path, service: str | None = None) -> Counter[str]:
     return Counter(span.lower() for span, of in found if service in (None, of))
 
 
+def call_traces(store: Path) -> set[str]:
+    """The traces in which an LLM call is stored."""
+    found = duckdb.execute(
+        "SELECT DISTINCT hex(trace_id) FROM read_parquet(?, union_by_name = true)"
+        " WHERE attributes_str['gen_ai.operation.name'] = 'chat'",
+        [f"{store}/spans/*/*/*.parquet"],
+    ).fetchall()
+    return {trace.lower() for (trace,) in found}
+
+
 def request_traces(store: Path) -> Counter[str]:
-    """How many requests each trace id has, by their last versions."""
+    """How many requests each trace id has, by their last versions; none before the first file."""
+    if not any(store.glob("requests/*/*/*.parquet")):
+        return Counter()
     found = duckdb.execute(_LATEST, [f"{store}/requests/*/*/*.parquet"]).fetchall()
     return Counter(trace for (trace,) in found)
 

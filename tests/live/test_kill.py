@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.load import Load
-from tests.live.service import QUICK, living
+from tests.live.service import QUICK, living, until
 from tests.live.stored import counted, request_traces, span_ids
 
 _LIVES_AT_MOST_S = 1.5
@@ -35,6 +35,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path, k
             assert service.totals()["received"] >= acknowledged
         spans, traces = load.finish()
         service.settle(len(spans))
+        until(lambda: len(request_traces(service.store)) >= len(traces))
         totals = service.totals()
         assert service.stop() == 0
 

@@ -30,9 +30,9 @@ def _send_everywhere(service: Service) -> None:
 
 
 def test_planted_secrets_are_in_no_file_of_the_store(tmp_path: Path) -> None:
-    with living(tmp_path / "store", "--idle-close-s", "3600") as service:
+    with living(tmp_path / "store", "--idle-close-s", "8") as service:
         _send_everywhere(service)
-        assert service.totals()["open"] == 4
+        until(lambda: service.totals()["received"] == 4)
         assert service.stop() == 0
         open_in = files_with(service.store, MODEL)
         assert any("snapshot" in name for name in open_in) and "log" in open_in
