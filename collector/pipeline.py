@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tailburn.collector import kept
 from tailburn.collector.balance import Balance
 from tailburn.collector.hops.classify import Classifier
-from tailburn.collector.hops.columns import HopColumns
+from tailburn.collector.hops.columns import HopColumns, Role
 from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.plausible import REASONS, judge
@@ -346,4 +346,4 @@ def _of_tenant(batch: SpanBatch) -> NDArray[np.uint64]:
     return batch.digest ^ (batch.tenant.astype(np.uint64) << np.uint64(40))
 
 
-_HOP_ROLES = np.array([2, 3, 4, 5, 8], np.int8)
+_HOP_ROLES = np.array([Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD], np.int8)

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.spans import F64, I8, I32, I64, U64
-
-UNKNOWN_NS = -1
-"""A duration nobody told."""
+from tailburn.collector.spans import I8, I32, I64, U64
 
 
 class Role(IntEnum):
@@ -101,6 +98,3 @@ def empty(n: int) -> HopColumns:
         return np.full(n, -1 if name in unknown else 0, dtype)
 
     return HopColumns(**{name: column(name) for name in INTEGER_COLUMNS})
-
-
-__all__ = ["HOP_BY_POSITION", "UNKNOWN_NS", "EndIs", "F64", "HopColumns", "Role", "empty"]
