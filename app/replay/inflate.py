@@ -4,18 +4,13 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable
-from typing import Final
-
-import zstandard
 
 from tailburn.app.replay.recording import RecordingError
+from tailburn.collector.compression import zstd
 
 MAX_BYTES = 1 << 30
 
-
-_STEP_BYTES: Final = 1024  # of input: a step of zstd gives at most 32 MiB
-
-_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError)
 
 
 def _gzip(data: bytes) -> bytes:
@@ -23,17 +18,7 @@ def _gzip(data: bytes) -> bytes:
 
 
 def _zstd(data: bytes) -> bytes:
-    plain = bytearray()
-    at, frame = 0, zstandard.ZstdDecompressor().decompressobj()
-    while at < len(data) and len(plain) <= MAX_BYTES:
-        if frame.eof:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-        step = data[at : at + _STEP_BYTES]
-        plain += frame.decompress(step)
-        at += len(step) - len(frame.unused_data)
-    if not frame.eof and len(plain) <= MAX_BYTES:
-        raise EOFError("it ends in the middle of a frame")
-    return bytes(plain)
+    return zstd.ZstdFile(io.BytesIO(data)).read(MAX_BYTES + 1)
 
 
 _READERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _gzip, "zstd": _zstd}

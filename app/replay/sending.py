@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
-import zstandard
 from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
@@ -18,6 +17,7 @@ from tailburn.app.replay.paths import recordings
 from tailburn.app.replay.recording import Recording, RecordingError
 from tailburn.app.replay.shift import shifted
 from tailburn.collector.accept import Encoding
+from tailburn.collector.compression import zstd
 
 TRIES = 8
 _MAX_WAIT_S = 5.0
@@ -28,7 +28,7 @@ _MEDIA_TYPES = {
 }
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
 }
 
 

@@ -6,19 +6,14 @@ counted as it fills.
 """
 
 import asyncio
-import sys
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from isal import igzip_lib
 
+from tailburn.collector.compression import zstd
 from tailburn.collector.doors.limits import Body
 from tailburn.collector.errors import BadBody
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 STEP_BYTES: Final = 1 << 20
 MAX_MEMBERS: Final = 1_000  # a start costs microseconds for 20 bytes; no sender makes many

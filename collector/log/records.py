@@ -14,17 +14,13 @@ for one. The header has a checksum of its own, so a damaged body does not hide w
 
 import secrets
 import struct
-import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import google_crc32c
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from tailburn.collector.compression import zstd
 
 MAGIC: Final = b"tburnwal"
 SYNC_BYTES: Final = 8
