@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tailburn.collector.otlp.kernel.attributes import learn_key
 from tailburn.collector.otlp.kernel.ids import normal_id_hash
-from tailburn.collector.otlp.kernel.memory import REVISION, address_of, entry
+from tailburn.collector.otlp.kernel.memory import address_of, entry
 from tailburn.collector.otlp.kernel.names import LONG, class_of_name
 from tailburn.collector.otlp.kernel.state import state_at
 from tailburn.collector.otlp.kernel.strays import resource, stray_attribute
@@ -18,52 +17,46 @@ from tailburn.collector.otlp.kernel.table import Table, intern
 from tailburn.collector.otlp.kernel.workspace import Workspace
 from tailburn.collector.otlp.limits import DEFAULT
 
-
-def _entries(revision: int) -> tuple[Any, ...]:
-    """The functions, compiled anew with every `memory.REVISION`."""
-
-    @entry
-    def enter(state: int, message: NDArray[np.uint8]) -> int:
-        c = state_at(state)
-        c.revision = revision
-        p = np.int64(message.ctypes.data)
-        c.readable = p + len(message)
-        status = resource(state, p, c.readable)
-        return status if status < 0 else c.resource_code
-
-    @entry
-    def learn(state: int, name: NDArray[np.uint8], code: int) -> None:
-        c = state_at(state)
-        c.revision = revision
-        p = np.int64(name.ctypes.data)
-        class_ = class_of_name(c.names, p, p + len(name)) | LONG
-        learn_key(state, code, class_)
-
-    @entry
-    def intern_bytes(table: int, text: NDArray[np.uint8]) -> int:
-        p = np.int64(text.ctypes.data)
-        return intern(table, p, p + len(text)) if revision else 0
-
-    @entry
-    def hash_bytes(text: NDArray[np.uint8]) -> np.uint64:
-        p = np.int64(text.ctypes.data)
-        return normal_id_hash(p, p + len(text)) if revision else np.uint64(0)
-
-    @entry
-    def clean(state: int, attribute: NDArray[np.uint8]) -> int:
-        c = state_at(state)
-        c.revision = revision
-        p = np.int64(attribute.ctypes.data)
-        c.readable = p + len(attribute)
-        status, _ = stray_attribute(state, p, c.readable)
-        return status
-
-    return enter, learn, intern_bytes, hash_bytes, clean
-
-
-_enter, _learn, _intern, _hash, _clean = _entries(REVISION)
 _CLEANING = threading.Lock()  # the workspace of clean_attribute is one for all threads
 _CLEANER = Workspace(DEFAULT, Table(1, 1, 1), Table(1, 1, 1))
+
+
+@entry
+def _enter(state: int, message: NDArray[np.uint8]) -> int:
+    c = state_at(state)
+    p = np.int64(message.ctypes.data)
+    c.readable = p + len(message)
+    status = resource(state, p, c.readable)
+    return status if status < 0 else c.resource_code
+
+
+@entry
+def _learn(state: int, name: NDArray[np.uint8], code: int) -> None:
+    c = state_at(state)
+    p = np.int64(name.ctypes.data)
+    class_ = class_of_name(c.names, p, p + len(name)) | LONG
+    learn_key(state, code, class_)
+
+
+@entry
+def _intern(table: int, text: NDArray[np.uint8]) -> int:
+    p = np.int64(text.ctypes.data)
+    return intern(table, p, p + len(text))
+
+
+@entry
+def _hash(text: NDArray[np.uint8]) -> np.uint64:
+    p = np.int64(text.ctypes.data)
+    return normal_id_hash(p, p + len(text))
+
+
+@entry
+def _clean(state: int, attribute: NDArray[np.uint8]) -> int:
+    c = state_at(state)
+    p = np.int64(attribute.ctypes.data)
+    c.readable = p + len(attribute)
+    status, _ = stray_attribute(state, p, c.readable)
+    return status
 
 
 def _array(text: str | bytes) -> NDArray[np.uint8]:

@@ -5,37 +5,25 @@ first scanner from 870 k to 228 k spans a second: compiled code here passes addr
 Nothing checks them: the caller does.
 """
 
-import hashlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import from_dtype, njit, types
 from numba.extending import intrinsic
 
-# A function that only compiled code calls. Not cached by itself: see REVISION.
+from tailburn.collector.compiling import entries_of
+
+# A function that only compiled code calls.
 compiled = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-# A function that Python calls.
-entry = njit(nogil=True, cache=True, error_model="numpy")
+# A function that Python calls; the only ones in the cache.
+entry = entries_of(Path(__file__).parent)
 
 # Becomes part of its one caller before that is compiled: each level of calls costs LLVM another
 # pass over all that lies below it.
 inlined = njit(nogil=True, error_model="numpy", inline="always")
-
-
-def _revision() -> int:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "little")
-
-
-REVISION: Final = _revision()
-"""Of this folder's code. numba recompiles a cached function when its own file changes, but not
-when one that it calls does. An `entry` therefore closes over this number, which makes it a part
-of the key of the cache, and nothing else is cached."""
 
 _I8 = ir.IntType(8)
 _LANES = 16

@@ -1,11 +1,11 @@
 """The scanner: one body into the open batch, blanked in place on the way."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.collector.otlp.kernel.memory import REVISION, compiled, entry, inlined
+from tailburn.collector.otlp.kernel.memory import compiled, entry, inlined
 from tailburn.collector.otlp.kernel.namecodes import name_code
 from tailburn.collector.otlp.kernel.names import UNLISTED
 from tailburn.collector.otlp.kernel.span import span
@@ -162,35 +162,26 @@ def _request(state: int, p: int, end: int) -> int:
     return OK
 
 
-def _entry(revision: int) -> Any:
-    """`scan`, compiled anew when anything in this folder changes: see `memory.REVISION`."""
+@entry
+def scan(state: int, body: NDArray[np.uint8], received_ns: int, tenant: int) -> int:
+    """Append the spans of an ExportTraceServiceRequest to the open batch of the state at
+    this address, blanking the body in place.
 
-    @entry
-    def scan(state: int, body: NDArray[np.uint8], received_ns: int, tenant: int) -> int:
-        """Append the spans of an ExportTraceServiceRequest to the open batch of the state at
-        this address, blanking the body in place.
-
-        Returns OK, FULL (grow the group `full` and begin again), BAD (what is wrong begins
-        at `at`), or REWRITE. After all but OK the batch is as it was.
-        """
-        c = state_at(state)
-        c.revision = revision
-        c.received = received_ns
-        c.tenant = tenant
-        c.rejected = 0
-        c.reject_rows = 0
-        spans, wanted, nums = c.spans, c.wanted, c.nums
-        strs, bytes_, events = c.strs, c.bytes, c.events
-        attributes, dropped, cut = c.dropped_attributes, c.dropped_events, c.cut_values
-        start = np.int64(body.ctypes.data)
-        status = _request(state, start, start + len(body))
-        if status < 0:
-            c.spans, c.wanted, c.nums = spans, wanted, nums
-            c.strs, c.bytes, c.events = strs, bytes_, events
-            c.dropped_attributes, c.dropped_events, c.cut_values = attributes, dropped, cut
-        return status
-
-    return scan
-
-
-scan = _entry(REVISION)
+    Returns OK, FULL (grow the group `full` and begin again), BAD (what is wrong begins
+    at `at`), or REWRITE. After all but OK the batch is as it was.
+    """
+    c = state_at(state)
+    c.received = received_ns
+    c.tenant = tenant
+    c.rejected = 0
+    c.reject_rows = 0
+    spans, wanted, nums = c.spans, c.wanted, c.nums
+    strs, bytes_, events = c.strs, c.bytes, c.events
+    attributes, dropped, cut = c.dropped_attributes, c.dropped_events, c.cut_values
+    start = np.int64(body.ctypes.data)
+    status = _request(state, start, start + len(body))
+    if status < 0:
+        c.spans, c.wanted, c.nums = spans, wanted, nums
+        c.strs, c.bytes, c.events = strs, bytes_, events
+        c.dropped_attributes, c.dropped_events, c.cut_values = attributes, dropped, cut
+    return status

@@ -73,7 +73,6 @@ RECORD: Final = np.dtype(
         ("guess", np.int64),
         ("received", np.int64),
         ("tenant", np.int64),
-        ("revision", np.int64),
         ("resource_code", np.int64),
         ("resource_hash", np.uint64),
         ("scope_code", np.int64),
