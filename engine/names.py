@@ -112,3 +112,24 @@ HOP_METRIC: Final = "tailburn_hop_seconds_total"
 VANTAGE_LABEL: Final = "vantage"
 HOP_LABEL: Final = "hop"
 PHASE_LABEL: Final = "phase"  # ttft or decode: before the first token, or after it
+
+# Exact counters of the verdicts on closed requests. Labels: slo, objective, definition and the
+# SLO's `by` dimensions. A changed definition is another value of its label: no budget mixes two.
+SLO_REQUESTS_METRIC: Final = "tailburn_slo_requests_total"
+SLO_BAD_METRIC: Final = "tailburn_slo_bad_total"
+SLO_UNMEASURED_METRIC: Final = (
+    "tailburn_slo_unmeasured_total"  # a clock missing, not null by nature
+)
+SLO_LATE_METRIC: Final = "tailburn_slo_late_total"  # verdicts that a later version changed
+# Misses of the deadline by load: 1.5 times the p99 seen at the same load and prompt length.
+SLO_DEADLINE_REQUESTS_METRIC: Final = "tailburn_slo_deadline_requests_total"
+SLO_DEADLINE_MISSED_METRIC: Final = "tailburn_slo_deadline_missed_total"
+# Labels: slo, hop and the `by` dimensions. Seconds over the baseline of requests over the
+# threshold, per hop and in all: a hop owns the excess from half of it on.
+SLO_SLOW_SECONDS_METRIC: Final = "tailburn_slo_slow_seconds_total"
+SLO_EXCESS_SECONDS_METRIC: Final = "tailburn_slo_excess_seconds_total"
+# Labels: slo and `by`. Requests of which something was seen and that have not finished.
+SLO_IN_FLIGHT_METRIC: Final = "tailburn_slo_in_flight_requests"
+SLO_LABEL: Final = "slo"
+OBJECTIVE_LABEL: Final = "objective"
+DEFINITION_LABEL: Final = "definition"

@@ -1,0 +1,1 @@
+"""Service level objectives: what was promised, and when a budget burns too fast."""
