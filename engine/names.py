@@ -117,9 +117,7 @@ PHASE_LABEL: Final = "phase"  # ttft or decode: before the first token, or after
 # SLO's `by` dimensions. A changed definition is another value of its label: no budget mixes two.
 SLO_REQUESTS_METRIC: Final = "tailburn_slo_requests_total"
 SLO_BAD_METRIC: Final = "tailburn_slo_bad_total"
-SLO_UNMEASURED_METRIC: Final = (
-    "tailburn_slo_unmeasured_total"  # a clock missing, not null by nature
-)
+SLO_UNMEASURED_METRIC: Final = "tailburn_slo_unmeasured_total"  # a clock is missing
 SLO_LATE_METRIC: Final = "tailburn_slo_late_total"  # verdicts that a later version changed
 # Misses of the deadline by load: 1.5 times the p99 seen at the same load and prompt length.
 SLO_DEADLINE_REQUESTS_METRIC: Final = "tailburn_slo_deadline_requests_total"
