@@ -128,6 +128,21 @@ class EngineSource:
 
 
 @dataclass(frozen=True)
+class QuerySource:
+    """A user's own counters: two PromQL queries, with `{{.window}}` where the range goes.
+
+    Each answers in requests a second, as `sum(rate(x[{{.window}}]))` does. They know no
+    clock: of the budgets only availability can rest on them, and bad is what `bad` counts.
+    """
+
+    bad: str
+    total: str
+
+
+Source = EngineSource | QuerySource
+
+
+@dataclass(frozen=True)
 class Slo:
     """One document, checked. `objectives` gives its budgets."""
 
@@ -146,7 +161,7 @@ class Slo:
     regression: Regression | None = None
     scale_out: ScaleOut | None = None
     exclude: Exclude = Exclude()  # noqa: RUF009 (frozen)
-    source: EngineSource | None = None  # None: the service's own counters
+    source: Source | None = None  # None: the service's own counters
     runbook_url: str | None = None
     dashboard_url: str | None = None
 
