@@ -1,0 +1,350 @@
+"""Verdicts on requests: case by case, and against a plain judge that looks at one at a time."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailburn.engine.schema import REQUESTS
+from tailburn.engine.slo.model import (
+    Clock,
+    Completion,
+    Exclude,
+    Place,
+    Slo,
+    Tier,
+    objectives,
+)
+from tailburn.engine.slo.verdicts import Requests, Verdict, changed, judge, tally
+
+HERE = Place("slo.yaml", 1)
+NONE, GOOD, BAD, UNMEASURED = Verdict
+
+# No two alike, so that a threshold used for another clock shows.
+TTFT_S, TPOT_S, ITL_S, QUEUE_S, E2E_S, DONE_S = 0.5, 0.06, 0.7, 0.3, 20.0, 90.0
+CLOCKS: Mapping[Clock, Mapping[Tier, Mapping[str, float]]] = {
+    Clock.TTFT: {Tier.TARGET: {"p95": 0.1}, Tier.ACCEPTABLE: {"p50": 0.2, "p95": TTFT_S}},
+    Clock.TPOT: {Tier.ACCEPTABLE: {"p95": TPOT_S}},
+    Clock.ITL: {Tier.ACCEPTABLE: {"p95": ITL_S}, Tier.CRITICAL: {"p95": 5.0}},
+    Clock.QUEUE: {Tier.ACCEPTABLE: {"p95": QUEUE_S}},
+    Clock.E2E: {Tier.ACCEPTABLE: {"p99": E2E_S}},
+}
+CHAT = Slo(
+    name="chat",
+    place=HERE,
+    clocks=CLOCKS,
+    availability_ratio=0.999,
+    goodput_ratio=0.95,
+    completion=Completion(DONE_S, 0.9),
+)
+QUICK: dict[str, Any] = {
+    "outcome": "ok",
+    "streamed": True,
+    "output_tokens": 64,
+    "ttft_gateway_s": 0.25,
+    "tpot_gateway_s": 0.03,
+    "itl_max_s": 0.1,
+    "queue_s": 0.01,
+    "e2e_gateway_s": 2.0,
+}
+
+
+def table(*requests: Mapping[str, Any]) -> pa.Table:
+    """First versions with the given columns, the rest null."""
+    usual = {"version": 1, "tombstone": False, "request_id": f"{1:016x}"}
+    rows = [{**usual, **request} for request in requests]
+    columns = [pa.array([row.get(f.name) for row in rows]).cast(f.type) for f in REQUESTS]
+    return pa.table(columns, schema=REQUESTS)
+
+
+def verdicts(slo: Slo, **request: Any) -> dict[str, Verdict]:
+    """What each objective says of a request that is quick but for these columns."""
+    codes = judge(Requests(table({**QUICK, **request})), slo)
+    names = [objective.name for objective in objectives(slo)]
+    return dict(zip(names, map(Verdict, codes[0].tolist()), strict=True))
+
+
+def given_up(policy: str, **more: Any) -> Slo:
+    exclude = Exclude(cancelled_by_client=policy, **more)  # type: ignore[arg-type]
+    return Slo(**{**vars(CHAT), "exclude": exclude})
+
+
+def test_a_quick_request_is_good_in_every_budget() -> None:
+    assert set(verdicts(CHAT).values()) == {GOOD}
+
+
+@pytest.mark.parametrize(
+    ("column", "limit_s", "objective"),
+    [
+        ("ttft_gateway_s", TTFT_S, "ttft_p95"),
+        ("tpot_gateway_s", TPOT_S, "tpot_p95"),
+        ("itl_max_s", ITL_S, "itl_p95"),
+        ("queue_s", QUEUE_S, "queue_p95"),
+        ("e2e_gateway_s", E2E_S, "e2e_p99"),
+        ("e2e_gateway_s", DONE_S, "completion"),
+    ],
+)
+def test_a_clock_is_bad_above_its_threshold_and_not_at_it(
+    column: str, limit_s: float, objective: str
+) -> None:
+    assert verdicts(CHAT, **{column: limit_s})[objective] is GOOD
+    assert verdicts(CHAT, **{column: np.nextafter(limit_s, 1e9)})[objective] is BAD
+
+
+@pytest.mark.parametrize("column", ["ttft_gateway_s", "tpot_gateway_s", "itl_max_s", "queue_s"])
+def test_one_slow_clock_spoils_goodput_and_no_other_budget(column: str) -> None:
+    found = verdicts(CHAT, **{column: 9.0})
+    bad = {name for name, verdict in found.items() if verdict is BAD}
+    assert bad == {"goodput", column.split("_")[0] + "_p95"}
+
+
+def test_goodput_asks_for_the_acceptable_p95_only() -> None:
+    assert verdicts(CHAT, e2e_gateway_s=E2E_S + 1)["goodput"] is GOOD
+    assert verdicts(CHAT, ttft_gateway_s=0.3)["goodput"] is GOOD  # above target and p50
+
+
+def test_a_clock_of_another_vantage_is_no_clock_of_this_slo() -> None:
+    found = verdicts(CHAT, ttft_gateway_s=None, ttft_client_s=9.0, ttft_engine_s=9.0)
+    assert (found["ttft_p95"], found["goodput"]) == (UNMEASURED, UNMEASURED)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), -1.0, float("inf")])
+@pytest.mark.parametrize(
+    ("column", "objective"),
+    [
+        ("ttft_gateway_s", "ttft_p95"),
+        ("tpot_gateway_s", "tpot_p95"),
+        ("itl_max_s", "itl_p95"),
+        ("queue_s", "queue_p95"),
+    ],
+)
+def test_a_missing_clock_is_unmeasured_also_in_goodput(
+    column: str, objective: str, nothing: float | None
+) -> None:
+    found = verdicts(CHAT, **{column: nothing})
+    assert (found.pop(objective), found.pop("goodput")) == (UNMEASURED, UNMEASURED)
+    assert set(found.values()) == {GOOD}
+
+
+def test_a_request_not_streamed_has_no_clocks_of_a_stream_and_can_be_good() -> None:
+    missing = dict.fromkeys(("ttft_gateway_s", "tpot_gateway_s", "itl_max_s"))
+    found = verdicts(CHAT, streamed=False, **missing)
+    assert [found[name] for name in ("ttft_p95", "tpot_p95", "itl_p95")] == [NONE] * 3
+    assert (found["goodput"], found["availability"], found["e2e_p99"]) == (GOOD, GOOD, GOOD)
+
+
+def test_one_token_has_no_gap_and_few_have_a_noisy_mean() -> None:
+    one = verdicts(CHAT, output_tokens=1, tpot_gateway_s=None, itl_max_s=None)
+    assert (one["tpot_p95"], one["itl_p95"], one["goodput"]) == (NONE, NONE, GOOD)
+    few = verdicts(CHAT, output_tokens=15, tpot_gateway_s=9.0)
+    assert (few["tpot_p95"], few["goodput"]) == (NONE, BAD)
+    assert verdicts(CHAT, output_tokens=16, tpot_gateway_s=9.0)["tpot_p95"] is BAD
+
+
+def test_a_failure_is_bad_where_success_counts_and_says_nothing_of_clocks_it_cut_short() -> None:
+    cut = dict.fromkeys(("ttft_gateway_s", "tpot_gateway_s", "itl_max_s", "queue_s"))
+    found = verdicts(CHAT, outcome="error", e2e_gateway_s=0.1, **cut)
+    bad = {name for name, verdict in found.items() if verdict is BAD}
+    assert bad == {"availability", "goodput", "completion"}
+    assert {v for name, v in found.items() if name not in bad} == {NONE}
+
+
+def test_a_failure_after_the_threshold_was_too_slow_as_well() -> None:
+    found = verdicts(CHAT, outcome="error", ttft_gateway_s=None, e2e_gateway_s=E2E_S + 1)
+    assert (found["ttft_p95"], found["e2e_p99"]) == (BAD, BAD)
+
+
+def test_an_unknown_outcome_is_no_success() -> None:
+    found = verdicts(CHAT, outcome="unknown")
+    unmeasured = {name for name, verdict in found.items() if verdict is UNMEASURED}
+    assert unmeasured == {"availability", "goodput", "completion"}
+    assert verdicts(CHAT, outcome="unknown", ttft_gateway_s=9.0)["goodput"] is BAD
+
+
+EARLY = {
+    "outcome": "cancelled",
+    "e2e_gateway_s": 0.4,
+    **dict.fromkeys(("ttft_gateway_s", "tpot_gateway_s", "itl_max_s", "queue_s")),
+}
+LATE = {**EARLY, "e2e_gateway_s": 30.0}
+
+
+def test_given_up_before_the_threshold_counts_nowhere() -> None:
+    assert set(verdicts(CHAT, **EARLY).values()) == {NONE}
+
+
+def test_given_up_after_the_threshold_is_bad() -> None:
+    found = verdicts(CHAT, **LATE)
+    bad = {name for name, verdict in found.items() if verdict is BAD}
+    assert bad == {"ttft_p95", "e2e_p99", "goodput"}
+    assert {v for name, v in found.items() if name not in bad} == {NONE}
+
+
+def test_given_up_after_a_first_token_in_time_has_a_first_token_in_time() -> None:
+    found = verdicts(CHAT, outcome="cancelled", e2e_gateway_s=3.0)
+    assert (found["ttft_p95"], found["tpot_p95"], found["e2e_p99"]) == (GOOD, GOOD, NONE)
+    assert (found["availability"], found["goodput"], found["completion"]) == (NONE, NONE, NONE)
+
+
+def test_given_up_can_count_never_or_as_any_other() -> None:
+    assert set(verdicts(given_up("always"), **LATE).values()) == {NONE}
+    found = verdicts(given_up("never"), outcome="cancelled")
+    assert set(found.values()) == {GOOD}
+    assert verdicts(given_up("never"), **EARLY)["ttft_p95"] is UNMEASURED
+
+
+def test_a_callers_own_mistake_and_a_synthetic_client_count_in_no_budget() -> None:
+    slo = given_up("never", http_status=(400, 404), where=({"client": "probe", "route": "/ping"},))
+    assert set(verdicts(slo, http_status=404, outcome="error").values()) == {NONE}
+    assert set(verdicts(slo, client="probe", route="/ping").values()) == {NONE}
+    assert set(verdicts(slo, client="probe", route="/chat").values()) == {GOOD}
+    assert set(verdicts(slo, http_status=429).values()) == {GOOD}
+
+
+def test_only_selected_requests_are_judged() -> None:
+    slo = Slo(**{**vars(CHAT), "select": {"pool": "interactive", "model": "unknown"}})
+    assert set(verdicts(slo, pool="interactive").values()) == {GOOD}
+    assert set(verdicts(slo, pool="interactive", model="a").values()) == {NONE}
+    assert set(verdicts(slo, pool="batch").values()) == {NONE}
+    assert set(verdicts(slo).values()) == {NONE}
+
+
+def test_a_tombstone_has_no_verdict() -> None:
+    assert set(verdicts(CHAT, tombstone=True).values()) == {NONE}
+
+
+def test_an_engine_answers_for_its_own_clocks() -> None:
+    slo = Slo(**{**vars(CHAT), "vantage": "engine"})
+    found = verdicts(slo, ttft_engine_s=0.6, tpot_engine_s=0.01, e2e_engine_s=1.0)
+    assert (found["ttft_p95"], found["tpot_p95"], found["e2e_p99"]) == (BAD, GOOD, GOOD)
+
+
+def test_a_request_counts_for_all_that_its_sample_stands_for_under_its_own_values() -> None:
+    rows = table(
+        {**QUICK, "model": "a", "weight": 3.4},
+        {**QUICK, "model": "a", "ttft_gateway_s": 0.9, "weight": 0.2},
+        {**QUICK, "model": "b", "ttft_gateway_s": None},
+        {**QUICK, "model": "c", "tombstone": True},
+    )
+    slo = Slo("chat", HERE, by=("model",), clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
+    requests = Requests(rows)
+    found = {t.values: t.counts.tolist() for t in tally(requests, judge(requests, slo), slo)}
+    assert found == {("a",): [[0, 3, 1, 0]], ("b",): [[0, 0, 0, 1]]}
+
+
+def test_a_later_version_with_another_verdict_is_found_by_what_it_replaces() -> None:
+    slow, gone = {**QUICK, "ttft_gateway_s": 0.9}, {**QUICK, "tombstone": True}
+    older = [{**QUICK, "request_id": f"{i:016x}", "version": v} for i, v in enumerate([1, 1, 2, 1])]
+    newer = [
+        {**slow, "request_id": f"{0:016x}", "version": 2},
+        {**QUICK, "request_id": f"{1:016x}", "version": 2},
+        {**gone, "request_id": f"{2:016x}", "version": 3},
+        {**slow, "request_id": f"{3:016x}", "version": 9},
+    ]
+    slo = Slo("chat", HERE, clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
+    before, after = Requests(table(*older)), Requests(table(*newer))
+    found = changed(before, judge(before, slo), after, judge(after, slo))
+    assert found[:, 0].tolist() == [GOOD, NONE, GOOD, NONE]
+
+
+SECONDS = st.sampled_from([None, 0.0, 0.05, 0.06, 0.3, 0.5, 0.6, 0.7, 1.0, 20.0, 25.0, 91.0])
+REQUEST = st.fixed_dictionaries(
+    {
+        "outcome": st.sampled_from(["unknown", "ok", "error", "cancelled", None]),
+        "streamed": st.sampled_from([True, False, None]),
+        "output_tokens": st.sampled_from([None, 0, 1, 2, 15, 16, 64]),
+        "http_status": st.sampled_from([None, 200, 404, 500]),
+        "model": st.sampled_from(["a", "b", None]),
+        "pool": st.sampled_from(["chat", None]),
+        "weight": st.sampled_from([None, 1.0, 2.6]),
+        "tombstone": st.sampled_from([False, False, False, True]),
+        "ttft_gateway_s": SECONDS,
+        "tpot_gateway_s": SECONDS,
+        "e2e_gateway_s": SECONDS,
+        "itl_max_s": SECONDS,
+        "queue_s": SECONDS,
+    }
+)
+POLICY = st.sampled_from(["always", "never", "before_threshold"])
+
+
+@given(st.lists(REQUEST, min_size=1, max_size=20), POLICY)
+def test_all_at_once_is_what_one_at_a_time_gives(
+    requests: list[dict[str, Any]], policy: str
+) -> None:
+    slo = given_up(policy, http_status=(404,))
+    slo = Slo(**{**vars(slo), "select": {"pool": "chat"}, "by": ("model",)})
+    rows = Requests(table(*requests))
+    codes = judge(rows, slo)
+    assert codes.tolist() == [
+        [_plain(request, slo, policy, o.name) for o in objectives(slo)] for request in requests
+    ]
+    expected: Counter[tuple[str, int, int]] = Counter()
+    for request, row in zip(requests, codes.tolist(), strict=True):
+        for objective, code in enumerate(row):
+            weight = max(round(request["weight"] or 1), 1)
+            expected[request["model"] or "unknown", objective, code] += weight * (code != NONE)
+    found = {
+        (t.values[0], objective, code): int(count)
+        for t in tally(rows, codes, slo)
+        for objective, row in enumerate(t.counts)
+        for code, count in enumerate(row)
+        if code != NONE and count
+    }
+    assert found == {key: count for key, count in expected.items() if count}
+
+
+def _plain(r: dict[str, Any], slo: Slo, policy: str, name: str) -> int:
+    """One request and one objective, rule by rule."""
+    gone, failed = r["outcome"] == "cancelled", r["outcome"] == "error"
+    unknown = r["outcome"] in (None, "unknown")
+    if r["tombstone"] or r["pool"] != "chat" or r["http_status"] == 404:
+        return NONE
+    if gone and policy == "always":
+        return NONE
+    left = gone and policy != "never"
+    if name == "availability":
+        return BAD if failed else NONE if left else UNMEASURED if unknown else GOOD
+    if name == "goodput":
+        clocks = (("ttft", TTFT_S), ("tpot", TPOT_S), ("itl", ITL_S), ("queue", QUEUE_S))
+        parts = [_plain_clock(r, left, clock, limit) for clock, limit in clocks]
+    elif name == "completion":
+        parts = [_plain_clock(r, left, "e2e", DONE_S)]
+    else:
+        clock = name.split("_")[0]
+        tokens = r["output_tokens"]
+        if clock == "tpot" and tokens is not None and tokens < 16:
+            return NONE
+        limit = dict(ttft=TTFT_S, tpot=TPOT_S, itl=ITL_S, queue=QUEUE_S, e2e=E2E_S)[clock]
+        return _plain_clock(r, left, clock, limit)
+    if failed or BAD in parts:
+        return BAD
+    if left:
+        return NONE
+    return UNMEASURED if unknown or UNMEASURED in parts else GOOD
+
+
+def _plain_clock(r: dict[str, Any], left: bool, clock: str, limit_s: float) -> int:
+    value = r[{"itl": "itl_max_s", "queue": "queue_s"}.get(clock, f"{clock}_gateway_s")]
+    ended, early = r["e2e_gateway_s"], left or r["outcome"] == "error"
+    if value is not None:
+        if value > limit_s:
+            return BAD
+        return NONE if clock == "e2e" and early else GOOD
+    if clock in ("ttft", "tpot", "itl") and r["streamed"] is False:
+        return NONE
+    if clock == "ttft":
+        if r["outcome"] in ("error", "cancelled") and ended is not None and ended > limit_s:
+            return BAD
+        return NONE if early and ended is not None else UNMEASURED
+    if clock == "e2e":
+        return UNMEASURED
+    tokens = r["output_tokens"]
+    if clock in ("tpot", "itl") and tokens is not None and tokens < 2:
+        return NONE
+    return NONE if early else UNMEASURED
