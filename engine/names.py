@@ -131,3 +131,22 @@ SLO_IN_FLIGHT_METRIC: Final = "tailburn_slo_in_flight_requests"
 SLO_LABEL: Final = "slo"
 OBJECTIVE_LABEL: Final = "objective"
 DEFINITION_LABEL: Final = "definition"
+
+# Counts since the begin of a calendar window, where a budget has one: gauges with the labels of
+# the counters above. A range in PromQL can not begin at the first of the month.
+SLO_PERIOD_REQUESTS_METRIC: Final = "tailburn_slo_period_requests"
+SLO_PERIOD_BAD_METRIC: Final = "tailburn_slo_period_bad"
+
+# What the generated rules record. Labels: slo, objective, definition and the `by` dimensions;
+# rates are in requests a second, over the window at the end of the name: `...:rate1h`.
+SLO_TOTAL_RATE_RECORD: Final = "tailburn_slo:total:rate"
+SLO_BAD_RATE_RECORD: Final = "tailburn_slo:bad:rate"
+SLO_BURN_RECORD: Final = "tailburn_slo:burn:rate"  # bad / total / budget over a window
+SLO_BUDGET_RECORD: Final = "tailburn_slo:budget:ratio"
+SLO_BUDGET_LEFT_RECORD: Final = "tailburn_slo:budget_left:ratio"
+SLO_SAMPLED: Final = "_sampled"  # rates over 5 min, few of them: what long windows are means of
+
+SEVERITY_LABEL: Final = "severity"
+LONG_LABEL: Final = "long"
+SHORT_LABEL: Final = "short"
+TEAM_LABEL: Final = "team"

@@ -1,0 +1,63 @@
+"""Budget burn: one alert per budget, severity and pair of windows."""
+
+from collections.abc import Iterator, Mapping
+
+from tailburn.engine.names import (
+    DEFINITION_LABEL,
+    OBJECTIVE_LABEL,
+    SLO_BAD_RATE_RECORD,
+    SLO_LABEL,
+    SLO_TOTAL_RATE_RECORD,
+)
+from tailburn.engine.slo import burn
+from tailburn.engine.slo.definition import definition_of
+from tailburn.engine.slo.model import Objective, Slo, objectives
+from tailburn.rules.alerting import Alert, Kind
+from tailburn.rules.annotating import of_burn
+from tailburn.rules.promql import by, duration, number, selector
+
+
+def alerts(slo: Slo) -> Iterator[Alert]:
+    """Those of every budget, quickest first."""
+    for budget in objectives(slo):
+        for pair in burn.pairs(budget.budget_ratio, burn.window_s(slo.window)):
+            yield _alert(slo, budget, pair)
+
+
+def _alert(slo: Slo, budget: Objective, pair: burn.Pair) -> Alert:
+    return Alert(
+        kind=Kind.BURN,
+        severity=pair.severity,
+        slo=slo,
+        objective=budget.name,
+        condition=_condition(slo, budget, pair),
+        long_s=pair.long_s,
+        short_s=pair.short_s,
+        pair=pair,
+        alive=selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.short_s)}", identity(slo, budget)),
+        annotations=of_burn(slo, budget, pair),
+    )
+
+
+def _condition(slo: Slo, budget: Objective, pair: burn.Pair) -> str:
+    long, short = (_over(slo, budget, w, pair.threshold_ratio) for w in (pair.long_s, pair.short_s))
+    return f"{long}\nand\n{short}"
+
+
+def _over(slo: Slo, budget: Objective, window_s: int, threshold_ratio: float) -> str:
+    """The share of bad requests over a window where it is above the threshold."""
+    bad, total = (
+        selector(f"{record}{duration(window_s)}", identity(slo, budget))
+        for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
+    )
+    labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
+    return f"max {labels} ({bad} / {total}) > {number(threshold_ratio)}"
+
+
+def identity(slo: Slo, budget: Objective) -> Mapping[str, str]:
+    """Which recorded series are those of a budget as it is defined now."""
+    return {
+        SLO_LABEL: slo.name,
+        OBJECTIVE_LABEL: budget.name,
+        DEFINITION_LABEL: definition_of(slo, budget),
+    }

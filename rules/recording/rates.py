@@ -1,0 +1,73 @@
+"""Requests and bad requests a second, over every window that an alert looks back.
+
+Up to six hours straight from the counters. Beyond, the mean of rates over 5 min that are
+recorded every four minutes: a month of counters would be too many samples to read. Bad and all
+requests are averaged apart and divided last, so that each request weighs the same, and an idle
+hour or a gap in the data takes nothing from either.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tailburn.engine.names import (
+    SLO_BAD_RATE_RECORD,
+    SLO_LABEL,
+    SLO_SAMPLED,
+    SLO_TOTAL_RATE_RECORD,
+)
+from tailburn.engine.slo import burn
+from tailburn.engine.slo.model import Objective, Rolling, Slo, objectives
+from tailburn.rules.model import Rule
+from tailburn.rules.promql import duration, selector
+from tailburn.rules.sources.choose import rates_of
+
+STRAIGHT_UP_TO_S: Final = 6 * burn.HOUR_S
+SAMPLED_S: Final = 5 * burn.MINUTE_S
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of an SLO in seconds, each with the budgets that look back over it."""
+
+    budgets: dict[int, tuple[Objective, ...]]
+
+    def straight(self) -> Iterator[int]:
+        """Those rated straight from the counters, shortest first."""
+        return (w for w in sorted(self.budgets) if w <= STRAIGHT_UP_TO_S)
+
+    def averaged(self) -> Iterator[int]:
+        """Those that are means of sampled rates, shortest first."""
+        return (w for w in sorted(self.budgets) if w > STRAIGHT_UP_TO_S)
+
+
+def windows_of(slo: Slo) -> Windows:
+    """Every window of every pair, the rolling window of the SLO, and 5 min for all budgets."""
+    found: dict[int, list[Objective]] = {}
+    period_s = burn.window_s(slo.window)
+    for budget in objectives(slo):
+        looked_back = {SAMPLED_S}
+        for pair in burn.pairs(budget.budget_ratio, period_s):
+            looked_back |= {pair.long_s, pair.short_s}
+        if isinstance(slo.window, Rolling):
+            looked_back.add(period_s)
+        for window_s in looked_back:
+            found.setdefault(window_s, []).append(budget)
+    return Windows({w: tuple(budgets) for w, budgets in found.items()})
+
+
+def straight(slo: Slo, windows: Windows) -> Iterator[Rule]:
+    """Rates over the windows of up to six hours."""
+    for window_s in windows.straight():
+        yield from rates_of(slo, windows.budgets[window_s], duration(window_s), "")
+
+
+def averaged(slo: Slo, windows: Windows) -> Iterator[Rule]:
+    """The sampled rates, then their means over the longer windows."""
+    yield from rates_of(slo, windows.budgets[SAMPLED_S], duration(SAMPLED_S), SLO_SAMPLED)
+    for window_s in windows.averaged():
+        window = duration(window_s)
+        for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD):
+            sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
+            mean = f"avg_over_time({selector(sampled, {SLO_LABEL: slo.name})}[{window}])"
+            yield Rule(mean, record=f"{record}{window}")

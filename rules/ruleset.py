@@ -1,0 +1,40 @@
+"""`build`: SLOs in, all their rules out. The same SLOs give the same rules, in the same order."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+from tailburn.engine.slo.model import Slo
+from tailburn.rules import burning
+from tailburn.rules.alerting import Alert
+from tailburn.rules.model import Group, RuleSet
+from tailburn.rules.recording import budget, rates
+
+Compat = Literal["sloth"]
+
+QUICK_S: Final = 60
+SLOW_S: Final = 240
+"""Less than the five minutes after which Prometheus takes a series for gone."""
+
+
+def build(slos: Iterable[Slo], *, compat: Compat | None = None) -> RuleSet:
+    """The groups of every SLO: what is recorded first, then the alerts that rest on it."""
+    return RuleSet(tuple(group for slo in slos for group in _groups(slo)))
+
+
+def alerts_of(slo: Slo) -> tuple[Alert, ...]:
+    """Every alert of an SLO, quickest and gravest first within its kind."""
+    return tuple(burning.alerts(slo))
+
+
+def _groups(slo: Slo) -> Iterator[Group]:
+    windows = rates.windows_of(slo)
+    quick = (
+        *budget.budgets(slo),
+        *rates.straight(slo, windows),
+        *budget.burns(slo, windows),
+        *(alert.rule for alert in alerts_of(slo)),
+    )
+    yield Group(
+        f"tailburn-{slo.name}-slow", SLOW_S, (*rates.averaged(slo, windows), budget.left(slo))
+    )
+    yield Group(f"tailburn-{slo.name}", QUICK_S, quick)

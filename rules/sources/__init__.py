@@ -1,0 +1,1 @@
+"""Where the requests of a budget, and the bad ones among them, are counted."""
