@@ -16,8 +16,10 @@ Floats = NDArray[np.float64]
 Span = tuple[float, float]
 """From a second on, up to another."""
 
-_DUST = 1e-9
+_DUST_RATIO = 1e-9
 """A share this little over a threshold is rounding, not a bad request."""
+_DUST_SHARE = 1e-12
+"""So little of all requests is what differences of large counts leave of nothing."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def gap(for_s: float) -> Stretch:
 
 @dataclass(frozen=True)
 class Course:
-    """Stretches one after the other; before them, all was well at the traffic of the first.
+    """Stretches one after the other; before them all was well, at the first traffic there is.
 
     `is_young`: before them there was nothing at all. After them nothing more is counted.
     """
@@ -77,9 +79,10 @@ class Course:
 
     def over(self, window_s: float, threshold_ratio: float) -> tuple[Span, ...]:
         """While more than this share of the last `window_s` seconds' requests was bad."""
-        knees = self._knees_of(window_s)
+        knees = self.knees_of(window_s)
         requests, bad = self.in_window(knees, window_s)
-        above = bad - (threshold_ratio + _DUST) * requests
+        above = bad - (threshold_ratio + _DUST_RATIO) * requests
+        above[np.abs(above) <= _DUST_SHARE * self._requests[-1]] = 0.0
         return positive_spans(knees, above)
 
     def unmeasured(self, window_s: float) -> tuple[Span, ...]:
@@ -92,14 +95,15 @@ class Course:
         spans = zip(self.stretches, bounds, strict=True)
         return union((float(b), float(e)) for s, (b, e) in spans if not s.is_measured)
 
-    def _knees_of(self, window_s: float) -> Floats:
+    def knees_of(self, window_s: float) -> Floats:
         """Where the counts of a window change their slope: a knee enters it, or leaves it."""
         knees = np.union1d(self.knees_s, self.knees_s + window_s)
         return knees[knees <= self.end_s]
 
     @property
     def _past_per_s(self) -> float:
-        return 0.0 if self.is_young else self.stretches[0].requests_per_s
+        rates = (s.requests_per_s for s in self.stretches if s.requests_per_s > 0)
+        return 0.0 if self.is_young else next(rates, 0.0)
 
     @cached_property
     def _requests(self) -> Floats:
