@@ -17,6 +17,8 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
+from tailburn.app.slo_commands import slo_app
+from tailburn.app.rules_commands import rules_app
 from tailburn.app.token_commands import token_app
 
 cli = typer.Typer(
@@ -28,6 +30,8 @@ cli = typer.Typer(
 )
 cli.add_typer(token_app, name="token")
 cli.add_typer(hops_app, name="hops")
+cli.add_typer(rules_app, name="rules")
+cli.add_typer(slo_app, name="slo")
 
 
 @cli.command()

@@ -1,0 +1,28 @@
+"""What is wrong with a file of a user's, all of it at once, each with its line."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault: where it is, what was given and what is accepted."""
+
+    file: str
+    line: int  # from 1
+    field: str
+    given: str
+    wanted: str
+
+    def __str__(self) -> str:
+        given = f" {self.given!r}" if self.given else ""
+        return f"{self.file}:{self.line}: {self.field}:{given} {self.wanted}"
+
+
+def one_of(given: str, accepted: Iterable[str]) -> str:
+    """The words for a name that is not among the accepted ones."""
+    names = sorted(accepted)
+    near = get_close_matches(given, names, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"is not known; want one of {', '.join(names)}{hint}"
