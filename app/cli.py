@@ -17,8 +17,8 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
-from tailburn.app.slo_commands import slo_app
 from tailburn.app.rules_commands import rules_app
+from tailburn.app.slo_commands import slo_app
 from tailburn.app.token_commands import token_app
 
 cli = typer.Typer(

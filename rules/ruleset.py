@@ -18,7 +18,7 @@ SLOW_S: Final = 240
 
 def build(slos: Iterable[Slo], *, compat: Compat | None = None) -> RuleSet:
     """The groups of every SLO: what is recorded first, then the alerts that rest on it."""
-    return RuleSet(tuple(group for slo in slos for group in _groups(slo)))
+    return RuleSet(tuple(group for slo in slos for group in groups_of(slo, compat=compat)))
 
 
 def alerts_of(slo: Slo) -> tuple[Alert, ...]:
@@ -26,15 +26,14 @@ def alerts_of(slo: Slo) -> tuple[Alert, ...]:
     return tuple(burning.alerts(slo))
 
 
-def _groups(slo: Slo) -> Iterator[Group]:
+def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
+    """The groups of one SLO; what is slow to compute is computed less often."""
     windows = rates.windows_of(slo)
+    slow = (*budget.budgets(slo), *rates.averaged(slo, windows), budget.left(slo))
     quick = (
-        *budget.budgets(slo),
         *rates.straight(slo, windows),
         *budget.burns(slo, windows),
         *(alert.rule for alert in alerts_of(slo)),
     )
-    yield Group(
-        f"tailburn-{slo.name}-slow", SLOW_S, (*rates.averaged(slo, windows), budget.left(slo))
-    )
+    yield Group(f"tailburn-{slo.name}-slow", SLOW_S, slow)
     yield Group(f"tailburn-{slo.name}", QUICK_S, quick)

@@ -1,0 +1,90 @@
+"""`tailburn rules generate` and `tailburn rules diff`: SLOs become Prometheus rules."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+rules_app = typer.Typer(
+    help="Rules: an SLO becomes recording and alerting rules for Prometheus.",
+    no_args_is_help=True,
+)
+
+Input = Annotated[
+    list[str],
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="FILE|DIR|-",
+        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
+    ),
+]
+
+
+class Format(StrEnum):
+    """Who reads the rules."""
+
+    PROMETHEUS = "prometheus"
+    OPERATOR = "operator"
+    MIMIR = "mimir"
+
+
+class CompatWith(StrEnum):
+    """Whose series and labels are written too."""
+
+    SLOTH = "sloth"
+
+
+@rules_app.command()
+def generate(
+    inputs: Input,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="DIR|-", help="Folder, a file for each SLO; - for one stream."
+        ),
+    ] = "-",
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="A file of rules, a PrometheusRule object, a namespace."),
+    ] = Format.PROMETHEUS,
+    compat: Annotated[
+        CompatWith | None,
+        typer.Option(
+            "--compat", help="Write Sloth's series and labels too: its dashboards go on working."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; end with 1 if the folder is out of date."),
+    ] = False,
+) -> None:
+    """Write the rules of SLOs; the same SLOs give the same bytes."""
+    from tailburn.app import rules_files
+    from tailburn.app.errors import UserError
+    from tailburn.app.slo_files import load_slos
+
+    slos = load_slos([_source(given) for given in inputs])
+    chosen: Literal["sloth"] | None = "sloth" if compat is CompatWith.SLOTH else None
+    if out == "-":
+        if check:
+            raise UserError("--check compares with a folder: name it with --out DIR")
+        sys.stdout.write(rules_files.rendered_as_one(slos, form, chosen))
+        return
+    folder, files = Path(out), rules_files.render(slos, form, chosen)
+    if check:
+        found = rules_files.differing(files, folder)
+        for line in found:
+            typer.echo(line)
+        if found:
+            raise typer.Exit(1)
+        return
+    rules_files.write(files, folder)
+    for path in rules_files.left_over(files, folder):
+        typer.echo(f"{path}: its SLO is gone; delete it", err=True)
+
+
+def _source(given: str) -> Path | Literal["-"]:
+    return "-" if given == "-" else Path(given)
