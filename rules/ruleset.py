@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from tailburn.engine.slo.model import Slo
-from tailburn.rules import burning
 from tailburn.rules.alerting import Alert
+from tailburn.rules.alerts import burn
 from tailburn.rules.model import Group, RuleSet
 from tailburn.rules.recording import budget, rates
 
@@ -23,7 +23,7 @@ def build(slos: Iterable[Slo], *, compat: Compat | None = None) -> RuleSet:
 
 def alerts_of(slo: Slo) -> tuple[Alert, ...]:
     """Every alert of an SLO, quickest and gravest first within its kind."""
-    return tuple(burning.alerts(slo))
+    return tuple(burn.alerts(slo))
 
 
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:

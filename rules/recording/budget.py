@@ -16,17 +16,18 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.definition import definition_of
-from tailburn.engine.slo.model import Calendar, Slo, objectives
+from tailburn.engine.slo.model import Calendar, Slo
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
 from tailburn.rules.recording.rates import Windows
+from tailburn.rules.sources.choose import budgets_of
 
 _KEY = f"on ({SLO_LABEL}, {OBJECTIVE_LABEL}, {DEFINITION_LABEL}) group_left"
 
 
 def budgets(slo: Slo) -> Iterator[Rule]:
     """The share of requests that may be bad, a constant."""
-    for budget in objectives(slo):
+    for budget in budgets_of(slo):
         labels = {
             SLO_LABEL: slo.name,
             OBJECTIVE_LABEL: budget.name,

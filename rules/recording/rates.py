@@ -17,10 +17,10 @@ from tailburn.engine.names import (
     SLO_TOTAL_RATE_RECORD,
 )
 from tailburn.engine.slo import burn
-from tailburn.engine.slo.model import Objective, Rolling, Slo, objectives
+from tailburn.engine.slo.model import Objective, Rolling, Slo
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, selector
-from tailburn.rules.sources.choose import rates_of
+from tailburn.rules.sources.choose import budgets_of, rates_of
 
 STRAIGHT_UP_TO_S: Final = 6 * burn.HOUR_S
 SAMPLED_S: Final = 5 * burn.MINUTE_S
@@ -45,7 +45,7 @@ def windows_of(slo: Slo) -> Windows:
     """Every window of every pair, the rolling window of the SLO, and 5 min for all budgets."""
     found: dict[int, list[Objective]] = {}
     period_s = burn.window_s(slo.window)
-    for budget in objectives(slo):
+    for budget in budgets_of(slo):
         looked_back = {SAMPLED_S}
         for pair in burn.pairs(budget.budget_ratio, period_s):
             looked_back |= {pair.long_s, pair.short_s}

@@ -11,15 +11,16 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.definition import definition_of
-from tailburn.engine.slo.model import Objective, Slo, objectives
+from tailburn.engine.slo.model import Objective, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import of_burn
 from tailburn.rules.promql import by, duration, number, selector
+from tailburn.rules.sources.choose import budgets_of
 
 
 def alerts(slo: Slo) -> Iterator[Alert]:
     """Those of every budget, quickest first."""
-    for budget in objectives(slo):
+    for budget in budgets_of(slo):
         for pair in burn.pairs(budget.budget_ratio, burn.window_s(slo.window)):
             yield _alert(slo, budget, pair)
 
