@@ -108,6 +108,25 @@ def one_window(subject: Subject) -> Iterator[Problem]:
         yield subject.problem(("time_zone",), "is no time zone; want one such as Europe/Berlin")
 
 
+def labels_differ_from_by(subject: Subject) -> Iterator[Problem]:
+    """A series can't have one label twice."""
+    labels = subject.document.data.get("metadata", {}).get("labels", {})
+    for name in subject.spec.by:
+        if isinstance(labels, dict) and name in labels:
+            path = ("metadata", "labels", name)
+            wanted = f"is a dimension in spec.by too; rename the label, say my_{name}"
+            yield subject.document.problem(path, name, wanted)
+
+
+def queries_differ(subject: Subject) -> Iterator[Problem]:
+    """Were they the same, every request would be bad."""
+    source = subject.spec.source
+    if source is not None and source.queries and source.queries.bad == source.queries.total:
+        yield subject.problem(
+            ("source", "queries", "bad"), "is the same as total; want the bad requests alone"
+        )
+
+
 def by_is_open(subject: Subject) -> Iterator[Problem]:
     """A budget for each value of a dimension needs more than one value."""
     by = subject.spec.by
@@ -190,6 +209,8 @@ CHECKS: Final = (
     one_window,
     by_is_open,
     source_is_one,
+    labels_differ_from_by,
+    queries_differ,
     queries_know_no_clock,
     engines_know_no_join,
     something_is_promised,

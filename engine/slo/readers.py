@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
+import promql_parser
 from pydantic import (
     BeforeValidator,
     GetCoreSchemaHandler,
@@ -32,9 +33,12 @@ DAY_S: Final = 86_400.0
 LONGEST_CLOCK_S: Final = DAY_S
 HIGHEST_OBJECTIVE: Final = 0.999_999  # one bad request in a million: no traffic tells more
 LOWEST_OBJECTIVE: Final = 0.5
-NAME_LIMIT: Final = 63  # of a Kubernetes object, which the rules may become
+NAME_LIMIT: Final = 128  # a Kubernetes object's 253 less what rules put round it
 TEXT_LIMIT: Final = 1024
 QUERY_LIMIT: Final = 16_384
+WINDOW: Final = "{{.window}}"
+"""Where the range goes in a query, as Sloth and others write it."""
+
 # What an alert carries already; two meanings of one label would part its history.
 RESERVED_LABELS: Final = {
     "alertname",
@@ -48,7 +52,6 @@ RESERVED_LABELS: Final = {
     "short",
     "slo",
     "vantage",
-    *DIMENSIONS,
 }
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -203,10 +206,16 @@ class Listed:
 
 
 def _query(value: Any) -> str:
-    text = _text(value, QUERY_LIMIT)
-    if "{{.window}}" not in re.sub(r"\s", "", text):
-        raise _wanted("has no {{.window}}; want it where the range goes: rate(x[{{.window}}])")
-    return re.sub(r"\{\{\s*\.window\s*\}\}", "{{.window}}", text).strip()
+    text = re.sub(r"\{\{\s*\.window\s*\}\}", WINDOW, _text(value, QUERY_LIMIT)).strip()
+    if WINDOW not in text:
+        raise _wanted(f"has no {WINDOW}; want it where the range goes: rate(x[{WINDOW}])")
+    try:
+        query = promql_parser.parse(text.replace(WINDOW, "5m"))
+    except ValueError as error:
+        raise _wanted(f"is no PromQL: {error}") from error
+    if isinstance(query, promql_parser.MatrixSelector | promql_parser.SubqueryExpr):
+        raise _wanted("is a range of samples; want a rate of it: rate(x[{{.window}}])")
+    return text
 
 
 def schema(kind: str, **more: Any) -> WithJsonSchema:

@@ -226,7 +226,7 @@ FAULTS = {
     ),
     "two sources": (
         "availability: 99%\nsource: {engine: vllm, queries: "
-        "{bad: 'x[{{.window}}]', total: 'x[{{.window}}]'}}",
+        "{bad: 'rate(x[{{.window}}])', total: 'rate(y[{{.window}}])'}}",
         "spec.source: names an engine and queries; want one of the two",
     ),
     "no source": (
@@ -238,9 +238,27 @@ FAULTS = {
         "spec.source.queries.bad: 'rate(x[5m])' has no {{.window}}; want it where the range "
         "goes: rate(x[{{.window}}])",
     ),
+    "a query that is no PromQL": (
+        "availability: 99%\nsource: {queries: {bad: 'sum(x{[{{.window}}])', "
+        "total: 'x[{{.window}}]'}}",
+        "spec.source.queries.bad: 'sum(x{[{{.window}}])' is no PromQL: "
+        "unexpected character inside braces: '['",
+    ),
+    "a query for a range": (
+        "availability: 99%\nsource: {queries: {bad: 'x[{{.window}}]', "
+        "total: 'rate(x[{{.window}}])'}}",
+        "spec.source.queries.bad: 'x[{{.window}}]' is a range of samples; want a rate of it: "
+        "rate(x[{{.window}}])",
+    ),
+    "two queries that are one": (
+        "availability: 99%\nsource: {queries: {bad: 'rate(x[{{.window}}])', "
+        "total: 'rate(x[{{ .window }}])'}}",
+        "spec.source.queries.bad: 'rate(x[{{.window}}])' is the same as total; "
+        "want the bad requests alone",
+    ),
     "clocks of queries": (
         "availability: 99%\nclocks: {ttft: {acceptable: {p95: 1s}}}\n"
-        "source: {queries: {bad: 'x[{{.window}}]', total: 'x[{{.window}}]'}}",
+        "source: {queries: {bad: 'rate(x[{{.window}}])', total: 'rate(y[{{.window}}])'}}",
         "spec.clocks: can't be told by source.queries; remove it, or count it in the queries",
     ),
     "goodput of histograms": (
@@ -281,9 +299,9 @@ def test_a_fault_is_told_with_field_value_limit_and_remedy(spec: str, wanted: st
 
 METADATA_FAULTS = {
     "name: ''": "is empty; want a text",
-    "name: -a": "is no name; want at most 63 letters, digits, '-', '_' and '.', the first and "
+    "name: -a": "is no name; want at most 128 letters, digits, '-', '_' and '.', the first and "
     "last of them a letter or digit",
-    f"name: {'a' * 64}": "is no name; want at most 63 letters",
+    f"name: {'a' * 129}": "is no name; want at most 128 letters",
     "name: [a]": "is a list or mapping; want a text",
     "name: a, labels: {team-name: x}": "is no label name in Prometheus",
     "name: a, labels: {__team: x}": "is no label name in Prometheus",
