@@ -150,3 +150,36 @@ SEVERITY_LABEL: Final = "severity"
 LONG_LABEL: Final = "long"
 SHORT_LABEL: Final = "short"
 TEAM_LABEL: Final = "team"
+
+
+def slo_quantile_record(clock: str, percentile: str, window: str) -> str:
+    """Seconds that this share of an SLO's requests stay under: `tailburn_slo:ttft:p99_5m`.
+
+    Labels: slo and its `by` dimensions. There is no sample where too few requests came.
+    """
+    return f"tailburn_slo:{clock}:{percentile.replace('.', '')}_{window}"
+
+
+def slo_view_record(clock: str, percentile: str, dimension: str) -> str:
+    """The same over 5 min for each value of one more dimension, for dashboards."""
+    return f"{slo_quantile_record(clock, percentile, '5m')}_by_{dimension}"
+
+
+def slo_worst_record(clock: str, percentile: str, window: str) -> str:
+    """The worst minute's percentile within a window."""
+    return f"tailburn_slo:{clock}:{percentile.replace('.', '')}_worst_{window}"
+
+
+def slo_baseline_record(clock: str) -> str:
+    """p99 of this hour of the day as it was on the days before."""
+    return f"tailburn_slo:{clock}:p99_baseline"
+
+
+def slo_over_baseline_record(clock: str) -> str:
+    """p99 of the last 5 min over the baseline."""
+    return f"tailburn_slo:{clock}:p99_over_baseline"
+
+
+# Labels: slo, hop and the `by` dimensions. Which share of the slow requests' excess a hop has.
+SLO_EXCESS_SHARE_RECORD: Final = "tailburn_slo:excess_share:ratio30m"
+SLO_OWNER_RECORD: Final = "tailburn_slo:owner:ratio30m"  # the hop with half of it or more

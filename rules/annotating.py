@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from tailburn.engine.names import OBJECTIVE_LABEL, SLO_BUDGET_LEFT_RECORD, SLO_LABEL
 from tailburn.engine.slo import burn
-from tailburn.engine.slo.model import DEFINITIONS, Kind, Objective, Slo
+from tailburn.engine.slo.model import DEFINITIONS, Clock, EngineSource, Kind, Objective, Slo
 from tailburn.rules.promql import duration, number
+from tailburn.rules.sources.engines import engine_of
 
 PROMISES = {
     Kind.AVAILABILITY: "requests that succeed",
@@ -34,6 +35,17 @@ def of_burn(slo: Slo, budget: Objective, pair: burn.Pair) -> dict[str, str]:
     }
 
 
+def told(slo: Slo, summary: str, description: str, measured: str) -> dict[str, str]:
+    """What every other alert tells: what is wrong, why it is taken for wrong, what is measured."""
+    return {
+        "summary": f"{slo.name}{where(slo)}: {summary}",
+        "description": description,
+        "window": str(slo.window),
+        "definition": measured,
+        **links(slo),
+    }
+
+
 def links(slo: Slo) -> dict[str, str]:
     """The addresses that the SLO names."""
     named = {"runbook_url": slo.runbook_url, "dashboard_url": slo.dashboard_url}
@@ -55,8 +67,21 @@ def promise(budget: Objective) -> str:
 def definition(slo: Slo, budget: Objective) -> str:
     """Where the clock of a budget starts and stops, or what is counted where it has none."""
     if budget.clock is None:
-        return f"{promise(budget)}, counted at the {slo.vantage}"
-    return f"{promise(budget)}: {DEFINITIONS[budget.clock].format(vantage=slo.vantage)}"
+        return f"{promise(budget)}, counted at the {measured_at(slo)}"
+    return f"{promise(budget)}: {clock_definition(slo, budget.clock)}"
+
+
+def clock_definition(slo: Slo, clock: Clock) -> str:
+    """Where a clock starts and stops: at the vantage of its source, whatever the SLO names."""
+    vantage = measured_at(slo)
+    text = DEFINITIONS[clock].format(vantage=vantage)
+    return text if vantage == slo.vantage else f"{text}; the SLO speaks of the {slo.vantage}"
+
+
+def measured_at(slo: Slo) -> str:
+    """The vantage that the SLO's source has."""
+    source = slo.source
+    return engine_of(source).vantage if isinstance(source, EngineSource) else slo.vantage
 
 
 def percent(ratio: float) -> str:

@@ -1,19 +1,40 @@
 """`build`: SLOs in, all their rules out. The same SLOs give the same rules, in the same order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 from tailburn.engine.slo.model import Slo
 from tailburn.rules.alerting import Alert
-from tailburn.rules.alerts import burn
+from tailburn.rules.alerts import (
+    burn,
+    consistency,
+    deadline,
+    regression,
+    scale_out,
+    stalled,
+    tier,
+    unmeasured,
+)
 from tailburn.rules.model import Group, RuleSet
-from tailburn.rules.recording import budget, rates
+from tailburn.rules.recording import baseline, budget, owner, percentiles, rates
 
 Compat = Literal["sloth"]
 
 QUICK_S: Final = 60
+VIEWS_S: Final = 120
 SLOW_S: Final = 240
 """Less than the five minutes after which Prometheus takes a series for gone."""
+
+ALERTS: Final[tuple[Callable[[Slo], Iterator[Alert]], ...]] = (
+    burn.alerts,
+    deadline.alerts,
+    stalled.alerts,
+    tier.alerts,
+    regression.alerts,
+    scale_out.alerts,
+    consistency.alerts,
+    unmeasured.alerts,
+)
 
 
 def build(slos: Iterable[Slo], *, compat: Compat | None = None) -> RuleSet:
@@ -22,18 +43,32 @@ def build(slos: Iterable[Slo], *, compat: Compat | None = None) -> RuleSet:
 
 
 def alerts_of(slo: Slo) -> tuple[Alert, ...]:
-    """Every alert of an SLO, quickest and gravest first within its kind."""
-    return tuple(burn.alerts(slo))
+    """Every alert of an SLO; within a kind the quickest and gravest first."""
+    return tuple(alert for kind in ALERTS for alert in kind(slo))
 
 
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     """The groups of one SLO; what is slow to compute is computed less often."""
     windows = rates.windows_of(slo)
-    slow = (*budget.budgets(slo), *rates.averaged(slo, windows), budget.left(slo))
+    slow = (
+        *budget.budgets(slo),
+        *rates.averaged(slo, windows),
+        *budget.left(slo),
+        *percentiles.slow(slo),
+        *baseline.baselines(slo),
+    )
     quick = (
         *rates.straight(slo, windows),
         *budget.burns(slo, windows),
+        *percentiles.quick(slo),
+        *baseline.over_baselines(slo),
+        *owner.owner(slo),
         *(alert.rule for alert in alerts_of(slo)),
     )
-    yield Group(f"tailburn-{slo.name}-slow", SLOW_S, slow)
-    yield Group(f"tailburn-{slo.name}", QUICK_S, quick)
+    for part, interval_s, rules in (
+        ("slow", SLOW_S, slow),
+        ("quick", QUICK_S, quick),
+        ("views", VIEWS_S, tuple(percentiles.views(slo))),
+    ):
+        if rules:
+            yield Group(f"tailburn-{slo.name}-{part}", interval_s, rules)

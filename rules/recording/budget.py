@@ -47,7 +47,7 @@ def burns(slo: Slo, windows: Windows) -> Iterator[Rule]:
         yield Rule(f"{bad} / ({total} > 0)\n/ {_KEY}\n{_budget(slo)}", f"{SLO_BURN_RECORD}{window}")
 
 
-def left(slo: Slo) -> Rule:
+def left(slo: Slo) -> Iterator[Rule]:
     """The share of the budget that is left over the SLO's window; below 0 it is overdrawn."""
     if isinstance(slo.window, Calendar):
         bad, total = SLO_PERIOD_BAD_METRIC, SLO_PERIOD_REQUESTS_METRIC
@@ -56,7 +56,7 @@ def left(slo: Slo) -> Rule:
         bad, total = f"{SLO_BAD_RATE_RECORD}{window}", f"{SLO_TOTAL_RATE_RECORD}{window}"
     chosen = {SLO_LABEL: slo.name}
     used = f"{selector(bad, chosen)} / ({selector(total, chosen)} > 0)"
-    return Rule(f"1 - {used}\n/ {_KEY}\n{_budget(slo)}", SLO_BUDGET_LEFT_RECORD)
+    yield Rule(f"1 - {used}\n/ {_KEY}\n{_budget(slo)}", SLO_BUDGET_LEFT_RECORD)
 
 
 def _budget(slo: Slo) -> str:

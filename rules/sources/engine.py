@@ -102,16 +102,20 @@ def selected(source: EngineSource, metric: str, matchers: str = "") -> str:
     return f"{metric}{{{chosen}}}" if chosen else metric
 
 
-def summed(slo: Slo, source: EngineSource, expr: str, also: tuple[str, ...] = ()) -> str:
-    """The sum by the SLO's dimensions, which an engine may call by other names."""
-    theirs = tuple(labelled_by(source, name) for name in slo.by)
-    summed = f"sum {by((*theirs, *also))} ({expr})"
-    renamed = [(ours, name) for ours, name in zip(slo.by, theirs, strict=True) if ours != name]
+def summed(
+    slo: Slo, source: EngineSource, expr: str, dimensions: tuple[str, ...] = (), le: bool = False
+) -> str:
+    """The sum by the SLO's dimensions and some more, which an engine may call by other names."""
+    ours = (*slo.by, *dimensions)
+    theirs = tuple(labelled_by(source, name) for name in ours)
+    kept = ("le",) if le else ()
+    summed = f"sum {by((*theirs, *kept))} ({expr})"
+    renamed = [(name, other) for name, other in zip(ours, theirs, strict=True) if name != other]
     if not renamed:
         return summed
-    for ours, name in renamed:
-        summed = f'label_replace({summed}, "{ours}", "$1", "{name}", "(.*)")'
-    return f"sum {by((*slo.by, *also))} ({summed})"
+    for name, other in renamed:
+        summed = f'label_replace({summed}, "{name}", "$1", "{other}", "(.*)")'
+    return f"sum {by((*ours, *kept))} ({summed})"
 
 
 def bound_pattern(bound: float) -> str:

@@ -1,0 +1,127 @@
+"""Percentiles of an SLO's clocks, each only from as many requests as it takes to know it.
+
+One sees the 95 % upper bound of a percentile q from 1 / (1 - q) * 3 requests on: 59 for p95,
+299 for p99, 2,995 for p99.9. With fewer, the largest value seen says nothing of it.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tailburn.engine.names import (
+    SLO_LABEL,
+    slo_quantile_record,
+    slo_view_record,
+    slo_worst_record,
+)
+from tailburn.engine.slo import burn
+from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo
+from tailburn.rules.model import Rule
+from tailburn.rules.promql import duration, number, selector
+from tailburn.rules.sources.histograms import Histogram, histogram_of, views_of
+
+SAMPLES: Final = {"p50": 30, "p90": 30, "p95": 60, "p99": 300, "p99.9": 3000}
+PUBLISHED: Final = ("p50", "p95", "p99", "p99.9")
+WINDOW_S: Final = 5 * burn.MINUTE_S
+WINDOW: Final = duration(WINDOW_S)
+HOUR: Final = duration(burn.HOUR_S)
+_MINUTE: Final = duration(burn.MINUTE_S)
+_WORST: Final = "p95"
+
+
+def clocks_of(slo: Slo) -> tuple[Clock, ...]:
+    """The clocks that the SLO speaks of and its source has a histogram of."""
+    named = list(slo.clocks)
+    if (slo.consistency_p99_over_p50 is not None or slo.is_batch) and Clock.E2E not in named:
+        named.append(Clock.E2E)
+    return tuple(clock for clock in named if histogram_of(slo, clock) is not None)
+
+
+def quick(slo: Slo) -> Iterator[Rule]:
+    """Buckets over 5 min, and the percentiles that are published or promised, per clock."""
+    for histogram in _histograms(slo):
+        yield Rule(histogram.rates(WINDOW), buckets(histogram, WINDOW), labels=_labels(slo))
+        for percentile in _percentiles(slo, histogram.clock):
+            record = slo_quantile_record(histogram.clock, percentile, WINDOW)
+            own = selector(buckets(histogram, WINDOW), _labels(slo))
+            yield Rule(_quantile(histogram, percentile, own, WINDOW_S, ()), record)
+        own = histogram.rates(_MINUTE)
+        value = _scaled(histogram, f"histogram_quantile({number(QUANTILES[_WORST])}, {own})")
+        yield Rule(
+            f"{value} >= 0",  # a minute without requests has no percentile: it is not a number
+            slo_quantile_record(histogram.clock, _WORST, _MINUTE),
+            labels=_labels(slo),
+        )
+
+
+def slow(slo: Slo) -> Iterator[Rule]:
+    """Percentiles of the last hour, and the worst minute of each window."""
+    for histogram in _histograms(slo):
+        own = selector(buckets(histogram, WINDOW), _labels(slo))
+        hour = histogram.rates(HOUR) if histogram.is_native else f"avg_over_time({own}[{HOUR}])"
+        yield Rule(hour, buckets(histogram, HOUR), labels=_labels(slo))
+        for percentile in ("p50", "p99"):
+            record = slo_quantile_record(histogram.clock, percentile, HOUR)
+            own = selector(buckets(histogram, HOUR), _labels(slo))
+            yield Rule(_quantile(histogram, percentile, own, burn.HOUR_S, ()), record)
+        yield from _worst(slo, histogram.clock)
+
+
+def views(slo: Slo) -> Iterator[Rule]:
+    """The published percentiles along one more dimension at a time."""
+    for histogram in _histograms(slo):
+        for dimension in views_of(slo):
+            record = f"{buckets(histogram, WINDOW)}_by_{dimension}"
+            also = (dimension,)
+            yield Rule(histogram.rates(WINDOW, also), record, labels=_labels(slo))
+            own = selector(record, _labels(slo))
+            for percentile in PUBLISHED:
+                yield Rule(
+                    _quantile(histogram, percentile, own, WINDOW_S, also),
+                    slo_view_record(histogram.clock, percentile, dimension),
+                )
+
+
+def buckets(histogram: Histogram, window: str) -> str:
+    """The name of the recorded rates of its buckets."""
+    part = "histogram" if histogram.is_native else "bucket"
+    return f"tailburn_slo:{histogram.clock}_{part}:rate{window}"
+
+
+def _histograms(slo: Slo) -> Iterator[Histogram]:
+    return (h for clock in clocks_of(slo) if (h := histogram_of(slo, clock)) is not None)
+
+
+def _percentiles(slo: Slo, clock: Clock) -> tuple[str, ...]:
+    promised = {p for thresholds in slo.clocks.get(clock, {}).values() for p in thresholds}
+    return tuple(p for p in QUANTILES if p in PUBLISHED or p in promised)
+
+
+def _quantile(
+    histogram: Histogram, percentile: str, rates: str, window_s: int, also: tuple[str, ...]
+) -> str:
+    """The percentile where enough requests came within the window."""
+    value = _scaled(histogram, f"histogram_quantile({number(QUANTILES[percentile])}, {rates})")
+    came = f"histogram_count({rates})" if histogram.is_native else f'{rates[:-1]},le="+Inf"}}'
+    on = f"on ({', '.join((SLO_LABEL, *histogram.slo.by, *also))})"
+    return f"{value}\nand {on}\n{came} * {window_s} >= {SAMPLES[percentile]}"
+
+
+def _worst(slo: Slo, clock: Clock) -> Iterator[Rule]:
+    """The worst minute's p95 in the last hour, day and window; the longer from the shorter."""
+    minutes = selector(slo_quantile_record(clock, _WORST, _MINUTE), _labels(slo))
+    yield Rule(f"max_over_time({minutes}[{HOUR}])", slo_worst_record(clock, _WORST, HOUR))
+    hours = selector(slo_worst_record(clock, _WORST, HOUR), _labels(slo))
+    longer = {burn.DAY_S, 3 * burn.DAY_S}
+    if isinstance(slo.window, Rolling):
+        longer.add(burn.window_s(slo.window))
+    for window_s in sorted(longer):
+        window = duration(window_s)
+        yield Rule(f"max_over_time({hours}[{window}])", slo_worst_record(clock, _WORST, window))
+
+
+def _scaled(histogram: Histogram, quantile: str) -> str:
+    return quantile if histogram.unit_s == 1 else f"{number(histogram.unit_s)} * {quantile}"
+
+
+def _labels(slo: Slo) -> dict[str, str]:
+    return {SLO_LABEL: slo.name}
