@@ -16,6 +16,7 @@ from tailburn.app.exposition import RequestSeries
 from tailburn.app.opening import keeping_of
 from tailburn.app.parts import bounds_of
 from tailburn.app.settings import Settings
+from tailburn.app.slo_series import SloSeries
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.rules import Rules
 from tailburn.collector.intake import Intake
@@ -27,7 +28,7 @@ from tailburn.collector.otlp.json import to_protobuf
 from tailburn.collector.otlp.metrics import decode_points
 from tailburn.collector.otlp.resources import Resources
 from tailburn.collector.past import Past
-from tailburn.collector.pipeline import Pipeline
+from tailburn.collector.pipeline import Counts, Pipeline
 from tailburn.collector.recovery import Recovered, Unanchored, recover
 from tailburn.collector.renewal import renewed
 from tailburn.collector.snapshot import OtherForm, Snapshot
@@ -105,10 +106,15 @@ class Collecting:
 
 
 def collect(
-    settings: Settings, rules: Rules, now_ns: Callable[[], int], series: RequestSeries
+    settings: Settings,
+    rules: Rules,
+    now_ns: Callable[[], int],
+    series: RequestSeries,
+    slo_series: SloSeries | None = None,
 ) -> Collecting:
     """Lock the store, go on where the last run ended, and begin to take bodies.
 
+    `slo_series` are shown from then on: they are what they were when the last run ended.
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
     try:
@@ -118,7 +124,7 @@ def collect(
     except OSError as error:
         raise UserError(f"store {settings.store}: {error.strerror}") from None
     try:
-        return _open(settings, rules, now_ns, series, lock)
+        return _open(settings, rules, now_ns, series, slo_series, lock)
     except (Unanchored, NotDurable, OtherForm) as error:
         lock.release()
         raise UserError(f"store {settings.store}: {error}") from None
@@ -132,6 +138,7 @@ def _open(
     rules: Rules,
     now_ns: Callable[[], int],
     series: RequestSeries,
+    slo_series: SloSeries | None,
     lock: StoreLock,
 ) -> Collecting:
     store = ShownStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
@@ -140,12 +147,14 @@ def _open(
 
     def restore(found: Snapshot | None) -> tuple[Pipeline, Decoder]:
         nonlocal parts
-        parts = restored(settings, rules, found, store)
+        parts = restored(settings, rules, found, store, slo_series)
         return parts
 
     collected = recover(settings.store, store, restore, decode_points)
     assert parts is not None, "recover restores before it returns"
     _say(collected.recovered)
+    if slo_series is not None:
+        slo_series.caught_up = True
     intake = Intake(collected.writer, collected.decoder, to_protobuf, decode_points)
     collected.keeper.start(intake, now_ns)
     pipeline, decoder = parts
@@ -162,7 +171,11 @@ def _open(
 
 
 def restored(
-    settings: Settings, rules: Rules, found: Snapshot | None, past: Past | None = None
+    settings: Settings,
+    rules: Rules,
+    found: Snapshot | None,
+    past: Past | None = None,
+    counts: Counts | None = None,
 ) -> tuple[Pipeline, Decoder]:
     """A pipeline and its decoder as a snapshot left them, or new ones."""
     found = renewed(found) if found else None
@@ -177,6 +190,7 @@ def restored(
         bounds=bounds_of(settings),
         classes=PromptClasses(rules.dimensions.prompt_bounds, rules.dimensions.prompt_classes),
         seed=secrets.randbits(62),
+        counts=counts,
     )
     if found:
         pipeline.restore(found.arrays, found.meta)

@@ -150,7 +150,7 @@ class RequestSeries:
             f"# TYPE {HOP_METRIC} counter\n"
         )
         return [head] + [
-            f"{HOP_METRIC}{{{PHASE_LABEL}={_quoted(phase)},{HOP_LABEL}={_quoted(hop)},"
+            f"{HOP_METRIC}{{{PHASE_LABEL}={quoted(phase)},{HOP_LABEL}={quoted(hop)},"
             f"{_labels(values)}}} {seconds}\n"
             for (phase, hop, values), seconds in self._hop_seconds.items()
             if shown(values)
@@ -161,17 +161,17 @@ def _prefixes(metric: str, vantage: str, values: Values) -> list[str]:
     """What stands in front of each number of one histogram, in the order they are rendered."""
     labels = _labels(values)
     if vantage:
-        labels = f"{VANTAGE_LABEL}={_quoted(vantage)},{labels}"
+        labels = f"{VANTAGE_LABEL}={quoted(vantage)},{labels}"
     buckets = [f'{metric}_bucket{{{labels},le="{le}"}} ' for le in _LE]
     return [*buckets, f"{metric}_sum{{{labels}}} ", f"{metric}_count{{{labels}}} "]
 
 
 def _labels(values: Values) -> str:
     pairs = zip(ROLLUP_DIMENSIONS, values, strict=True)
-    return ",".join(f"{name}={_quoted(value)}" for name, value in pairs)
+    return ",".join(f"{name}={quoted(value)}" for name, value in pairs)
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from tailburn.app.collecting import Collecting
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.limits import Budget
 from tailburn.collector.doors.tally import Tally
 from tailburn.engine.names import FATES
@@ -33,6 +34,7 @@ class Doors:
 def health_registry(
     doors: Doors,
     series: RequestSeries,
+    slo_series: SloSeries,
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
@@ -41,7 +43,9 @@ def health_registry(
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    registry.register(_Health(partial(_families, doors, series, shown, collecting, ready)))
+    registry.register(
+        _Health(partial(_families, doors, series, slo_series, shown, collecting, ready))
+    )
     return registry
 
 
@@ -56,6 +60,7 @@ class _Health(Collector):
 def _families(
     doors: Doors,
     series: RequestSeries,
+    slo_series: SloSeries,
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
@@ -66,6 +71,11 @@ def _families(
         "tailburn_request_series_overflow",
         "Counts of requests that went to the series of others, for lack of room for their own.",
         series.overflowed,
+    )
+    yield CounterMetricFamily(
+        "tailburn_slo_series_overflow",
+        "Times that values of an SLO's `by` were counted as others, for lack of room.",
+        slo_series.overflowed,
     )
     damaged = {damage.path for damage in shown.damaged()}
     if (opened := collecting()) is not None:

@@ -7,7 +7,8 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import uvloop
 from opentelemetry.trace import Tracer
 
 from tailburn.app.access import Gate, check_exposure
+from tailburn.app.births import Births
 from tailburn.app.clock import Clock, TelemetryClock, WallClock
 from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
@@ -26,6 +28,8 @@ from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
 from tailburn.app.sockets import bound_socket
+from tailburn.app.slo_files import load_slos
+from tailburn.app.slo_series import SloSeries
 from tailburn.app.warming import warm_up
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.accept import Accept, Accepted, Encoding, Signal
@@ -36,8 +40,10 @@ from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
 from tailburn.engine.store.state.database import State, open_state, state_path
+from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.schema import StateError
 from tailburn.engine.store.state.tokens import Tokens
+from tailburn.engine.store.state.shown import Shown
 
 log = logging.getLogger("tailburn")
 
@@ -88,6 +94,7 @@ class Service:
         rules: Rules,
         state: State,
         tls: Tls | None,
+        slos: Sequence[Slo],
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
     ) -> None:
@@ -104,11 +111,13 @@ class Service:
         self._series = RequestSeries()
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
+        births = Births(Shown(state), time.monotonic)
+        self._slo_series = SloSeries(slos, births, self._clock.now_ns)
 
     @classmethod
     async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
         """Check all that can be checked before anything is touched. Raises UserError."""
-        tls, rules = _tls(settings), rules_of(settings)
+        tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
         sockets = {
             name: bound_socket(settings.host, getattr(settings, name), name)
             for name in ("http_port", "web_port")
@@ -135,7 +144,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, rules, state, tls, sockets, tracing)
+        return cls(settings, rules, slos, state, tls, sockets, tracing)
 
     @property
     def collecting(self) -> Collecting:
@@ -154,7 +163,12 @@ class Service:
         await asyncio.to_thread(warm_up, self.settings, self._rules)
         self._not_ready = "going on where the last run ended"
         collecting = await asyncio.to_thread(
-            collect, self.settings, self._rules, self._clock.now_ns, self._series
+            collect,
+            self.settings,
+            self._rules,
+            self._clock.now_ns,
+            self._series,
+            self._slo_series,
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
@@ -207,9 +221,11 @@ class Service:
             series=self._series,
             health=health_registry(
                 self._doors,
+            slo_series=self._slo_series,
                 self._series,
                 shown,
                 lambda: self._collecting,
+                self._slo_series,
                 lambda: self._not_ready is None,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],

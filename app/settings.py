@@ -26,6 +26,7 @@ class Topic(StrEnum):
     STORE = "Store"
     RECOGNITION = "Recognition"
     REQUESTS = "Requests"
+    SLOS = "SLOs"
     LIMITS = "Limits"
     ITSELF = "The service itself"
 
@@ -95,6 +96,10 @@ class Settings:
         1800.0,
         "A request closes this long after its first span, come what may. Longer than the longest "
         "stream.",
+    )
+
+    slo: tuple[Path, ...] = _setting(
+        Topic.SLOS, (), "Files or folders of SLOs whose verdicts are counted on `/metrics`."
     )
 
     in_flight_bytes: Bytes = _setting(

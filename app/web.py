@@ -18,6 +18,7 @@ from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
+from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.access import Gate, Refusal, Scope
 from tailburn.engine.store.api import Store, StoreError
 
@@ -33,6 +34,7 @@ class Behind:
     store: Store
     gate: Gate
     series: RequestSeries
+    slo_series: SloSeries
     health: CollectorRegistry
     balance: Callable[[], Rows]
     not_ready: Callable[[], str | None]
@@ -66,8 +68,10 @@ def _add_probes(app: FastAPI, behind: Behind) -> None:
 def _add_metrics(app: FastAPI, behind: Behind) -> None:
     @app.get("/metrics", include_in_schema=False)
     def metrics(request: Request) -> Response:
-        text = behind.series.render(_seen_tenant(request, behind.gate)).encode()
-        return Response(text + generate_latest(behind.health), media_type=CONTENT_TYPE_LATEST)
+        tenant = _seen_tenant(request, behind.gate)
+        text = behind.series.render(tenant) + behind.slo_series.render(_scraper(request), tenant)
+        body = text.encode() + generate_latest(behind.health)
+        return Response(body, media_type=CONTENT_TYPE_LATEST)
 
 
 def _add_api(app: FastAPI, behind: Behind) -> None:
@@ -124,6 +128,12 @@ def _seen_tenant(request: Request, gate: Gate) -> str | None:
     if isinstance(gate.admit(peer, request.headers.raw, Scope.ADMIN), Refusal):
         return tenant_of(request)
     return None
+
+
+def _scraper(request: Request) -> str:
+    """Tells one scraper from another: two Prometheus scrape by turns, and somebody looks on."""
+    host = request.client.host if request.client else ""
+    return f"{host} {request.headers.get('user-agent', '')}"
 
 
 def _json(answer: Rows | Mapping[str, Any]) -> Response:

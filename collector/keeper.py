@@ -149,13 +149,13 @@ class Keeper:
         if rows >= self._cadence.publish_rows or (
             waiting and now_s - self._published_s >= self._cadence.publish_s
         ):
-            self._publish()
+            self.publish()
         if not self._publisher.is_behind and self._snapshot_due(now_s):
             self._snapshot()
 
     def finish(self) -> None:
         """Publishes and snapshots everything, due or not."""
-        self._publish()
+        self.publish()
         if not self._publisher.is_behind:
             self._snapshot()
 
@@ -206,7 +206,8 @@ class Keeper:
         for table in delivery.signals:
             self.pipeline.signals(table)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Publishes what is finished, due or not."""
         with self.lock:
             rows = self.pipeline.take_rows()
         self._publisher.take(rows, self._position)
@@ -226,7 +227,7 @@ class Keeper:
         return since_s >= self._cadence.snapshot_s and self._needed_after < self._position
 
     def _snapshot(self) -> None:
-        self._publish()
+        self.publish()
         if self._publisher.is_behind:
             return
         began_s = self._now_s()

@@ -5,7 +5,7 @@ Everything here runs on receive time, handed in; equal spans and equal times giv
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ from tailburn.collector.stitch.table import Bounds, Table
 from tailburn.collector.stitch.unit import stitch_units, unit_sizes
 from tailburn.engine.names import HOPS
 from tailburn.engine.rollup import fold
-from tailburn.engine.schema import ROLLUPS, SIGNALS, SPANS
+from tailburn.engine.schema import REQUESTS, ROLLUPS, SIGNALS, SPANS
 from tailburn.engine.store.api import TraceIds
 
 SPANS_PER_CHUNK = 65_536
@@ -43,6 +43,38 @@ DROPPED = {
     taken.TENANT_FULL: "tenant full",
     taken.TABLE_FULL: "table full",
 }
+
+
+class Counts(Protocol):
+    """Counts requests as they are given, and is kept over restarts with the pipeline's state.
+
+    The counts must not depend on how the same rows are split over calls.
+    """
+
+    def count(self, rows: pa.Table, replaced: pa.Table) -> None:
+        """Rows of REQUESTS, and the older versions that some of them replace."""
+
+    def state(self) -> Any:
+        """The counts, as JSON can hold them."""
+
+    def restore(self, state: Any) -> None:
+        """Go on from what `state` gave."""
+
+
+class Uncounted:
+    """Counts nothing, and keeps the counts that a snapshot holds for who counts next."""
+
+    def __init__(self) -> None:
+        self._state: Any = []
+
+    def count(self, rows: pa.Table, replaced: pa.Table) -> None:
+        pass
+
+    def state(self) -> Any:
+        return self._state
+
+    def restore(self, state: Any) -> None:
+        self._state = state
 
 
 class Pipeline:
@@ -58,6 +90,7 @@ class Pipeline:
         bounds: Bounds = Bounds(),  # noqa: B008 (frozen)
         classes: PromptClasses,
         seed: int = 0,
+        counts: Counts | None = None,
     ) -> None:
         self.classifier = classifier
         self.dictionary = dictionary
@@ -65,6 +98,7 @@ class Pipeline:
         self.balance = Balance()
         self._table = Table(bounds, seed)
         self._past = past
+        self._counts = counts or Uncounted()
         self._closed = ClosedTraces()
         self._again: Decoder | None = None
         self._pool = OffsetPool()
@@ -146,10 +180,11 @@ class Pipeline:
             rows = concat(self._rows)
             tables["requests"] = requests_table(rows, texts, self._classes)
             live = tables["requests"].filter(pa.array(~rows.tombstone))
-            folded = [fold(live)]
+            folded, older = [fold(live)], REQUESTS.empty_table()
             if self._taken_back:
                 older = requests_table(concat(self._taken_back), texts, self._classes)
                 folded.append(fold(older, sign=-1))
+            self._counts.count(tables["requests"], older)
             tables["rollups"] = pa.concat_tables(folded).cast(ROLLUPS)
             self._rows, self._taken_back = [], []
         if self._kept:
@@ -167,6 +202,7 @@ class Pipeline:
             "dictionary": self.dictionary.dump(),
             "resources": self.resources.dump(),
             "balance": self.balance.state(),
+            "counts": self._counts.state(),
         }
         return arrays, meta
 
@@ -177,6 +213,7 @@ class Pipeline:
         self._pool.restore(dict(arrays))
         self._closed.restore(arrays)
         self.balance = Balance.restore(meta["balance"])
+        self._counts.restore(meta.get("counts", []))
 
     def _matrices(
         self, batch: SpanBatch, columns: HopColumns, repaired: NDArray[np.bool_]

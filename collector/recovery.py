@@ -78,6 +78,7 @@ def recover(
     replay = Replay(reader, decoder, decode_points)
     for delivery in replay:
         keeper.take(delivery)
+    keeper.publish()  # what was visible before the end is so again before anything else is taken
     recovered = Recovered(
         snapshot_position=found.position if found else 0,
         snapshot_damaged=snapshot.has_damaged(snapshots),

@@ -33,6 +33,7 @@ def note(
         table.emitted_hops[at_old][was_live].copy(),
     )
     closed_ns = out[tombstone, at.O_CLOSED]
+    taken_back.version = (version[old] - 1)[was_live]
     out[tombstone] = table.emitted_out[given[tombstone]]
     out[tombstone, at.O_CLOSED] = closed_ns
     content = np.where(tombstone, 0, out[:, at.O_HASH])

@@ -13,6 +13,7 @@ from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
 from tailburn.engine.store.parquet import ParquetStore
 from tests.app.rows import RECEIVED_NS, TRACE, make_rows
+from tests.app.slos import CHAT, slo_series
 
 ADMIN, ALPHA = b"Bearer admin", b"Bearer alpha"
 
@@ -36,11 +37,13 @@ class Web:
         self.trouble: str | None = None
         self.not_ready: str | None = None
         self.series = RequestSeries()
+        self.slo_series = slo_series(CHAT)
         app = web_app(
             Behind(
                 store=ParquetStore(store),
                 gate=TwoTokens(),
                 series=self.series,
+                slo_series=self.slo_series,
                 health=CollectorRegistry(),
                 balance=lambda: [{"resource": "{}", "received": 3, "stored": 3}],
                 not_ready=lambda: self.not_ready,

@@ -42,3 +42,15 @@ class Token(Base):
             postgresql_where=text("revoked_ns IS NULL"),
         ),
     )
+
+
+class ShownSeries(Base):
+    """A series of an SLO that was shown at 0 once, so it may be shown as it counts."""
+
+    __tablename__ = "shown_series"
+
+    slo: Mapped[str] = mapped_column(String(128), primary_key=True)
+    objective: Mapped[str] = mapped_column(String(64), primary_key=True)
+    definition: Mapped[str] = mapped_column(String(16), primary_key=True)
+    by: Mapped[str] = mapped_column(primary_key=True)  # dimensions and their values, as JSON
+    shown_ns: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,75 @@
+"""New series are shown at 0 first: a counter that is born above 0 has no increase.
+
+Every scraper sees a new series at 0 once, if it comes within `SETTLED_S` of the first that did.
+That a series was shown is written down before it is shown as it counts, so a kill can't make
+it begin at 0 again, which Prometheus would take for a reset and count everything twice.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from sqlalchemy.exc import DBAPIError
+
+from tailburn.engine.store.state.shown import SeriesKey
+
+log = logging.getLogger(__name__)
+
+SETTLED_S: Final = 300.0
+"""The longest interval between scrapes that is waited for; Prometheus' own default is 60 s."""
+
+
+class Record(Protocol):
+    """Where it is written down; `engine.store.state.shown.Shown`."""
+
+    def all(self) -> set[SeriesKey]: ...
+    def add(self, keys: Iterable[SeriesKey], now_ns: int) -> None: ...
+
+
+@dataclass
+class _Birth:
+    first_shown_s: float
+    scrapers: set[str] = field(default_factory=set)
+
+
+class Births:
+    """Who has seen which new series. Callers serialise their calls."""
+
+    def __init__(self, record: Record, now_s: Callable[[], float]) -> None:
+        """`now_s` only ever rises."""
+        self._record = record
+        self._now_s = now_s
+        self._settled = record.all()
+        self._births: dict[SeriesKey, _Birth] = {}
+        self._fresh: list[SeriesKey] = []
+
+    def shows_zero(self, key: SeriesKey, scraper: str) -> bool:
+        """Whether this scrape has to see the series at 0; the next of this scraper has not."""
+        if key in self._settled:
+            return False
+        now_s = self._now_s()
+        if key not in self._births:
+            self._births[key] = _Birth(now_s)
+            self._fresh.append(key)
+        birth = self._births[key]
+        if now_s - birth.first_shown_s > SETTLED_S:
+            self._settled.add(key)
+            del self._births[key]
+            return False
+        if scraper in birth.scrapers:
+            return False
+        birth.scrapers.add(scraper)
+        return True
+
+    def write_down(self, now_ns: int) -> None:
+        """Make it durable that the new series were shown, before the scrape is answered."""
+        if not self._fresh:
+            return
+        try:
+            self._record.add(self._fresh, now_ns)
+        except DBAPIError as error:
+            # They are shown all the same: an alert matters more than a count after a kill.
+            log.warning("what was shown of new series can't be written down: %s", error.orig)
+            return
+        self._fresh.clear()

@@ -1,0 +1,244 @@
+"""The SLOs' counters on /metrics: what counts, what is shown first, what a restart keeps."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from tailburn.app.births import SETTLED_S
+from tailburn.app.slo_series import SloSeries
+from tailburn.engine.schema import REQUESTS
+from tailburn.engine.slo.model import Calendar, EngineSource
+from tests.app.rows import make_rows
+from tests.app.slos import BY_MODEL, CHAT, Remembered, slo_series
+
+NOTHING = REQUESTS.empty_table()
+ONE, OTHER = "10.0.0.1 Prometheus/2.42.0", "10.0.0.2 Prometheus/2.42.0"
+
+
+def requests(*ttft_s: float | None, **columns: Any) -> pa.Table:
+    n = len(ttft_s)
+    usual = {"outcome": ["ok"] * n, "streamed": [True] * n, "model": ["a"] * n}
+    return make_rows(ttft_client_s=ttft_s, **{**usual, **columns})
+
+
+def shown(series: SloSeries, scraper: str = ONE, tenant: str | None = None) -> dict[str, int]:
+    """Counts other than 0 by `objective what`, `by` values in between."""
+    found = {}
+    for family in text_string_to_metric_families(series.render(scraper, tenant)):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            words = (labels.get("model"), labels["objective"], labels.get("tenant"))
+            what = sample.name.removeprefix("tailburn_slo_").removesuffix("_total")
+            if sample.value:
+                found[" ".join([*filter(None, words), what])] = int(sample.value)
+    return found
+
+
+def test_requests_bad_and_unmeasured_are_counted_apart() -> None:
+    series = slo_series(CHAT)
+    series.render(ONE)
+    series.count(requests(0.2, 0.7, None, 0.3, outcome=["ok", "ok", "ok", "error"]), NOTHING)
+    assert shown(series) == {
+        "availability requests": 4,
+        "availability bad": 1,
+        "ttft_p95 requests": 3,
+        "ttft_p95 bad": 1,
+        "ttft_p95 unmeasured": 1,
+    }
+
+
+def test_a_new_series_is_shown_at_0_once_to_each_scraper() -> None:
+    series = slo_series(BY_MODEL)
+    series.count(requests(0.2, 0.7), NOTHING)
+    for scraper in (ONE, OTHER):
+        assert 'model="a"' in series.render(scraper)
+    assert shown(series, "10.0.0.3 curl") == {}
+    for scraper in (ONE, OTHER):
+        assert shown(series, scraper) == {"a ttft_p95 requests": 2, "a ttft_p95 bad": 1}
+    series.count(requests(0.2, model=["b"]), NOTHING)
+    assert set(shown(series, ONE)) == {"a ttft_p95 requests", "a ttft_p95 bad"}
+
+
+def test_who_comes_long_after_the_birth_sees_what_is_counted() -> None:
+    now_s = 11.0
+    series = slo_series(BY_MODEL, now_s=lambda: now_s)
+    series.count(requests(0.2), NOTHING)
+    now_s += 10 * SETTLED_S
+    assert shown(series, ONE) == {}, "nobody has seen it at 0 yet"
+    now_s += SETTLED_S + 1
+    assert shown(series, OTHER) == {"a ttft_p95 requests": 1}
+
+
+def test_a_budget_told_apart_by_nothing_is_there_from_the_start() -> None:
+    series = slo_series(CHAT)
+    assert 'slo="chat",objective="ttft_p95"' in series.render(ONE)
+    series.count(requests(0.2), NOTHING)
+    assert shown(series) == {"ttft_p95 requests": 1, "availability requests": 1}
+
+
+def test_what_was_shown_never_begins_at_0_again_after_a_kill() -> None:
+    record = Remembered()
+    before = slo_series(BY_MODEL, record=record)
+    before.count(requests(0.2), NOTHING)
+    before.render(ONE)
+    assert shown(before) == {"a ttft_p95 requests": 1}
+    after = slo_series(BY_MODEL, record=record)  # no snapshot has it: all is counted anew
+    after.count(requests(0.2, 0.3), NOTHING)
+    assert shown(after) == {"a ttft_p95 requests": 2}
+
+
+def test_nothing_is_shown_on_the_way_to_where_the_last_run_ended() -> None:
+    series = slo_series(CHAT)
+    series.caught_up = False
+    assert series.render(ONE) == ""
+
+
+def test_a_later_version_is_counted_as_late_where_it_changes_a_verdict() -> None:
+    series = slo_series(CHAT)
+    series.render(ONE)
+    ids = {"request_id": [f"{i:016x}" for i in (1, 2)]}
+    series.count(requests(0.2, 0.2, **ids), NOTHING)
+    newer = requests(0.9, 0.3, **ids, version=[2, 2])
+    series.count(newer, requests(0.2, 0.2, **ids))
+    assert shown(series) == {
+        "ttft_p95 requests": 2,
+        "ttft_p95 late": 1,
+        "availability requests": 2,
+    }
+
+
+def test_counts_outlive_a_restart_and_rest_while_their_slo_is_away() -> None:
+    first = slo_series(CHAT, BY_MODEL)
+    first.count(requests(0.2, 0.9), NOTHING)
+    without = slo_series(CHAT)
+    without.restore(json.loads(json.dumps(first.state())))
+    without.count(requests(0.2), NOTHING)
+    again = slo_series(CHAT, BY_MODEL)
+    again.restore(json.loads(json.dumps(without.state())))
+    again.render(ONE)
+    assert shown(again) == {
+        "ttft_p95 requests": 3,
+        "ttft_p95 bad": 1,
+        "availability requests": 3,
+        "a ttft_p95 requests": 2,
+        "a ttft_p95 bad": 1,
+    }
+
+
+def test_another_definition_is_another_budget() -> None:
+    before = slo_series(BY_MODEL)
+    before.count(requests(0.2, 0.9), NOTHING)
+    after = slo_series(replace(BY_MODEL, vantage="gateway"))
+    after.restore(before.state())
+    after.render(ONE)
+    assert shown(after) == {}
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from([0.2, 0.9, None]), st.sampled_from("ab"), st.integers(1, 3)),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(ROWS, st.lists(st.integers(0, 30), max_size=4))
+def test_counts_do_not_depend_on_how_rows_are_split_or_where_a_restart_falls(
+    rows: list[tuple[float | None, str, int]], cuts: list[int]
+) -> None:
+    ends = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
+    assert _counted(rows, ends) == _counted(rows, [0, len(rows)])
+
+
+def _counted(rows: list[tuple[float | None, str, int]], ends: list[int]) -> list[Any]:
+    """The state after a run for each stretch between two ends."""
+    state: Any = []
+    for begin, end in zip(ends, ends[1:], strict=False):
+        series = slo_series(CHAT, replace(BY_MODEL, window=Calendar("month")))
+        series.restore(state)
+        ttft_s, models, weights = zip(*rows[begin:end], strict=True)
+        series.count(requests(*ttft_s, model=models, weight=weights), NOTHING)
+        state = series.state()
+    return sorted(state, key=lambda saved: json.dumps(saved["key"]))
+
+
+def test_a_calendar_budget_begins_anew_with_its_period() -> None:
+    month = replace(CHAT, availability_ratio=None, window=Calendar("month", "Europe/Berlin"))
+    now_ns = 0
+
+    def at(text: str) -> int:
+        nonlocal now_ns
+        now_ns = int(datetime.fromisoformat(text).timestamp()) * 10**9
+        return now_ns
+
+    series = slo_series(month, now_ns=lambda: now_ns)
+    series.render(ONE)
+    series.count(requests(0.2, 0.9, received_ns=[at("2026-10-31T22:59:59Z")] * 2), NOTHING)
+    told = {"ttft_p95 requests": 2, "ttft_p95 bad": 1}
+    assert shown(series) == {**told, "ttft_p95 period_requests": 2, "ttft_p95 period_bad": 1}
+    november_ns = at("2026-10-31T23:00:00Z")
+    assert shown(series) == told
+    series.count(requests(0.2, received_ns=[november_ns]), NOTHING)
+    series.count(requests(0.9, received_ns=[november_ns - 1]), NOTHING)
+    assert shown(series) == {
+        "ttft_p95 requests": 4,
+        "ttft_p95 bad": 2,
+        "ttft_p95 period_requests": 1,
+    }
+
+
+def test_what_is_summed_over_tenants_is_for_who_may_see_all() -> None:
+    by_tenant = replace(BY_MODEL, name="by-tenant", by=("tenant",))
+    of_one = replace(CHAT, name="of-one", select={"tenant": "alpha"}, availability_ratio=None)
+    series = slo_series(CHAT, by_tenant, of_one)
+    tenants = {"tenant": ["alpha", "beta"]}
+    series.count(requests(0.2, 0.2, **tenants), NOTHING)
+    series.render(ONE)
+    assert set(shown(series, tenant="alpha")) == {"ttft_p95 alpha requests", "ttft_p95 requests"}
+    assert 'slo="chat"' not in series.render(ONE, "alpha")
+    assert set(shown(series, tenant="beta")) == {"ttft_p95 beta requests"}
+
+
+def test_past_the_bound_new_values_share_one_series() -> None:
+    series = slo_series(BY_MODEL, max_series=2)
+    series.count(requests(*[0.2] * 5, model=list("abcde")), NOTHING)
+    series.count(requests(*[0.2] * 2, model=list("ae")), NOTHING)
+    series.render(ONE)
+    assert shown(series) == {
+        "a ttft_p95 requests": 2,
+        "b ttft_p95 requests": 1,
+        "other ttft_p95 requests": 4,
+    }
+    assert series.overflowed
+
+
+def test_an_slo_on_an_engines_histograms_is_not_counted_here() -> None:
+    series = slo_series(replace(CHAT, source=EngineSource("vllm")))
+    assert series.slos == () and 'slo="chat"' not in series.render(ONE)
+
+
+@pytest.mark.parametrize("name", ['quo"te', "back\\slash", "new\nline", "{}=,"])
+def test_any_text_survives_as_a_label(name: str) -> None:
+    series = slo_series(BY_MODEL)
+    series.count(requests(0.2, model=[name]), NOTHING)
+    series.render(ONE)
+    assert shown(series) == {f"{name} ttft_p95 requests": 1}
+
+
+def test_promtool_finds_nothing_to_say(need_program: Callable[[str], str]) -> None:
+    series = slo_series(CHAT, BY_MODEL)
+    series.count(requests(0.2, 0.9), NOTHING)
+    series.render(ONE)
+    checked = subprocess.run(
+        [need_program("promtool"), "check", "metrics"],
+        input=series.render(ONE), text=True, capture_output=True,
+    )  # fmt: skip
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
