@@ -16,8 +16,6 @@ Floats = NDArray[np.float64]
 Span = tuple[float, float]
 """From a second on, up to another."""
 
-_DUST_RATIO = 1e-9
-"""A share this little over a threshold is rounding, not a bad request."""
 _DUST_SHARE = 1e-12
 """So little of all requests is what differences of large counts leave of nothing."""
 
@@ -81,7 +79,7 @@ class Course:
         """While more than this share of the last `window_s` seconds' requests was bad."""
         knees = self.knees_of(window_s)
         requests, bad = self.in_window(knees, window_s)
-        above = bad - (threshold_ratio + _DUST_RATIO) * requests
+        above = bad - threshold_ratio * requests
         above[np.abs(above) <= _DUST_SHARE * self._requests[-1]] = 0.0
         return positive_spans(knees, above)
 

@@ -1,0 +1,1 @@
+"""What the alerts of an SLO would do: explained, and simulated over a course of traffic."""
