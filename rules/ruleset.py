@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 from tailburn.engine.slo.model import Slo
+from tailburn.rules import sloth
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import (
     burn,
@@ -49,13 +50,15 @@ def alerts_of(slo: Slo) -> tuple[Alert, ...]:
 
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     """The groups of one SLO; what is slow to compute is computed less often."""
-    windows = rates.windows_of(slo)
+    as_sloth = compat == "sloth"
+    windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
         *budget.budgets(slo),
         *rates.averaged(slo, windows),
         *budget.left(slo),
         *percentiles.slow(slo),
         *baseline.baselines(slo),
+        *(sloth.averaged(slo) if as_sloth else ()),
     )
     quick = (
         *rates.straight(slo, windows),
@@ -63,7 +66,8 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *percentiles.quick(slo),
         *baseline.over_baselines(slo),
         *owner.owner(slo),
-        *(alert.rule for alert in alerts_of(slo)),
+        *(sloth.straight(slo) if as_sloth else ()),
+        *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in alerts_of(slo)),
     )
     for part, interval_s, rules in (
         ("slow", SLOW_S, slow),

@@ -6,7 +6,7 @@ requests are averaged apart and divided last, so that each request weighs the sa
 hour or a gap in the data takes nothing from either.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,12 +41,12 @@ class Windows:
         return (w for w in sorted(self.budgets) if w > STRAIGHT_UP_TO_S)
 
 
-def windows_of(slo: Slo) -> Windows:
-    """Every window of every pair, the rolling window of the SLO, and 5 min for all budgets."""
+def windows_of(slo: Slo, also_s: Iterable[int] = ()) -> Windows:
+    """Every window of every pair, the SLO's rolling one, 5 min for all budgets, and some more."""
     found: dict[int, list[Objective]] = {}
     period_s = burn.window_s(slo.window)
     for budget in budgets_of(slo):
-        looked_back = {SAMPLED_S}
+        looked_back = {SAMPLED_S, *also_s}
         for pair in burn.pairs(budget.budget_ratio, period_s):
             looked_back |= {pair.long_s, pair.short_s}
         if isinstance(slo.window, Rolling):
