@@ -1,6 +1,7 @@
 """`tailburn slo`: files of SLOs begun, checked, taken from other tools and given to them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,54 @@ SloPaths = Annotated[
         help="Files of SLOs, folders of them (*.yaml, *.yml), or - for standard input.",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE|DIR|-",
+        help="A file (*.yaml), a folder with a file for each SLO, or - for standard output.",
+    ),
+]
+
+
+class Preset(StrEnum):
+    """Kinds of serving that want different clocks."""
+
+    CHAT = "chat"
+    COMPLETION = "completion"
+    DOCUMENT = "document"
+    BATCH = "batch"
+
+
+@slo_app.command()
+def init(
+    preset: Annotated[
+        Preset,
+        typer.Option(
+            help="chat: first token and pace. completion: first token and end, for answers of a "
+            "few tokens. document: end and evenness. batch: done by a time."
+        ),
+    ] = Preset.CHAT,
+    name: Annotated[
+        str | None, typer.Option(help="What the SLO is called. Default: as the preset.")
+    ] = None,
+    output: Output = Path("-"),
+    force: Force = False,
+) -> None:
+    """Write a first, commented file, with usual figures for one kind of serving."""
+    from tailburn.app.errors import UserError
+    from tailburn.app.slo_files import told, write_documents
+    from tailburn.app.slo_presets import preset_text
+    from tailburn.engine.slo.parse import parse
+
+    called = preset if name is None else name
+    text = preset_text(preset, called)
+    problems = parse([("--name", text)]).problems
+    if problems:
+        raise UserError(*(told(p).partition(": ")[2] for p in problems))
+    _say_written(write_documents(output, [(called, text)], replace=force))
 
 
 @slo_app.command()
@@ -53,11 +102,89 @@ def check(paths: SloPaths, json: AsJson = False) -> None:
 @slo_app.command()
 def schema() -> None:
     """Print the JSON Schema of a file of SLOs, for editors that complete and check as you type."""
-    import json
+    from tailburn.app.slo_files import schema_text
 
-    from tailburn.engine.slo.schema import json_schema
+    typer.echo(schema_text(), nl=False)
 
-    typer.echo(json.dumps(json_schema(), indent=2))
+
+@slo_app.command(name="import")
+def import_(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Files of Sloth (prometheus/v1, sloth.slok.dev/v1) or OpenSLO (openslo/v1, "
+            "v1alpha), folders of them, or - for standard input.",
+        ),
+    ],
+    output: Output = Path("-"),
+    window: Annotated[
+        str, typer.Option(metavar="TIME", help="The budgets' window, where a file says none.")
+    ] = "30d",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 1 if anything could not be carried over.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Make SLOs of Sloth or OpenSLO ours; what can't be carried over is listed on stderr."""
+    from tailburn.app.errors import UserError
+    from tailburn.app.slo_files import read_texts, told, write_documents
+    from tailburn.engine.slo.exchange.importing import import_slos
+
+    texts, unread = read_texts(paths)
+    made = import_slos(texts, window)
+    if problems := (*unread, *made.problems):
+        raise UserError(*map(told, problems))
+    _say_lost(made.lost)
+    if not made.texts:
+        raise UserError("no SLO could be carried over")
+    _say_written(write_documents(output, made.texts, replace=force))
+    if strict and made.lost:
+        raise typer.Exit(1)
+
+
+@slo_app.command()
+def export(
+    paths: SloPaths,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE|-", help="Default: standard output.")
+    ] = Path("-"),
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 1 if OpenSLO can't say something.")
+    ] = False,
+) -> None:
+    """Write SLOs as OpenSLO v1, one for each budget; what it can't say is listed on stderr."""
+    from tailburn.app.slo_files import load_slos, write_whole
+    from tailburn.app.slo_queries import queries_of
+    from tailburn.engine.slo.exchange.openslo_writing import export_openslo
+
+    exported = export_openslo(load_slos(paths), queries_of)
+    _say_lost(exported.lost)
+    if str(output) == "-":
+        typer.echo(exported.text, nl=False)
+    else:
+        write_whole(output, exported.text)
+        _say_written((output,))
+    if strict and exported.lost:
+        raise typer.Exit(1)
+
+
+def _say_written(files: Sequence[Path]) -> None:
+    from tailburn.app.terminal.output import stderr
+
+    for file in files:
+        stderr().print(f"wrote {file}")
+
+
+def _say_lost(lost: "Sequence[Problem]") -> None:
+    from tailburn.app.slo_files import told
+    from tailburn.app.terminal.output import stderr
+
+    console = stderr()
+    for problem in lost:
+        console.print(told(problem))
+    if lost:
+        console.print(f"not carried over as they were: {len(lost):,} values")
 
 
 def _counted(slos: "Iterable[Slo]") -> str:
@@ -65,7 +192,7 @@ def _counted(slos: "Iterable[Slo]") -> str:
 
     found = list(slos)
     budgets = sum(len(objectives(slo)) for slo in found)
-    return f"{len(found):,} SLOs with {budgets:,} budgets"
+    return f"SLOs: {len(found):,}, budgets: {budgets:,}"
 
 
 def _problem(problem: "Problem") -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Files and folders of SLOs, read from disk and standard input; what is written, written whole."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from tailburn.app.terminal.text import harmless
 from tailburn.engine.problems import Problem
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.parse import parse
+from tailburn.engine.slo.schema import MODELINE, SCHEMA_FILE, json_schema
 
 SUFFIXES: Final = (".yaml", ".yml")
 SIZE_LIMIT_BYTES: Final = 16 * 1024 * 1024
@@ -69,6 +71,39 @@ def write_whole(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: can't be written: {error.strerror}") from error
+
+
+def write_documents(
+    target: Source, documents: Sequence[tuple[str, str]], *, replace: bool = False
+) -> tuple[Path, ...]:
+    """Write documents, each (name, text), to standard output, one file, or a folder of files.
+
+    A target that ends in .yaml or .yml is a file, any other a folder, in which each document is
+    a file of its name. The JSON Schema goes beside them. Raises UserError, with nothing
+    written, where a file is there already and `replace` isn't set.
+    """
+    if target == "-" or str(target) == "-":
+        sys.stdout.write(f"{MODELINE}\n" + "---\n".join(text for _, text in documents))
+        return ()
+    assert isinstance(target, Path)
+    if target.suffix in SUFFIXES:
+        files = {target: "---\n".join(text for _, text in documents)}
+        folder = target.parent
+    else:
+        files = {target / f"{name}.yaml": text for name, text in documents}
+        folder = target
+    there = [path for path in files if path.exists()]
+    if there and not replace:
+        raise UserError(*(f"{path}: is there already; --force replaces it" for path in there))
+    for path, text in files.items():
+        write_whole(path, f"{MODELINE}\n{text}")
+    write_whole(folder / SCHEMA_FILE, schema_text())
+    return tuple(files)
+
+
+def schema_text() -> str:
+    """The JSON Schema of a file of SLOs."""
+    return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def _files(path: Source, problems: list[Problem]) -> Iterator[Source]:

@@ -41,6 +41,7 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     nulls: list[Path] = field(default_factory=list)  # keys that were given no value
     unreadable: set[Path] = field(default_factory=set)  # values that a problem stands for
+    origins: dict[Path, Path] = field(default_factory=dict)  # in the file it was made from
 
     def line_of(self, path: Path) -> int:
         """The line of a value, or of what it is missing from."""
@@ -50,7 +51,14 @@ class Document:
 
     def problem(self, path: Path, given: str, wanted: str) -> Problem:
         """A fault of the value at this path."""
-        return Problem(self.file, self.line_of(path), field_name(path), given, wanted)
+        return Problem(self.file, self.line_of(path), field_name(self._origin(path)), given, wanted)
+
+    def _origin(self, path: Path) -> Path:
+        if not self.origins:
+            return path
+        while path and path not in self.origins:
+            path = path[:-1]
+        return self.origins.get(path, path)
 
 
 def field_name(path: Path) -> str:

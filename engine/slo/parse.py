@@ -36,7 +36,7 @@ def parse(texts: Sequence[tuple[str, str]]) -> Parsed:
     problems: list[Problem] = []
     for file, text in texts:
         for document in documents(file, text):
-            slo, faults = _read(document)
+            slo, faults = read_document(document)
             problems.extend(faults)
             if slo is not None:
                 slos.append(slo)
@@ -46,8 +46,8 @@ def parse(texts: Sequence[tuple[str, str]]) -> Parsed:
     return Parsed(tuple(slos), tuple(problems))
 
 
-def _read(document: Document) -> tuple[Slo | None, list[Problem]]:
-    """One document's SLO, or what is wrong with it; a named one with faults is no SLO."""
+def read_document(document: Document) -> tuple[Slo | None, list[Problem]]:
+    """One document's SLO, or all that is wrong with it."""
     if document.data is None:
         return None, document.problems
     stranger = _stranger(document)

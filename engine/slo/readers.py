@@ -59,6 +59,10 @@ _LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LINK: Final = re.compile(r"https?://[^\s\"'<>\\]+")
 
 
+Unfit = PydanticCustomError
+"""What a reader raises; its `message()` is what is wanted instead."""
+
+
 def _wanted(words: str) -> PydanticCustomError:
     """The fault of a value, told as what is wanted in its place."""
     return PydanticCustomError("wanted", "{words}", {"words": words})
@@ -81,7 +85,7 @@ def _line(value: Any) -> str:
     return text
 
 
-def _name(value: Any) -> str:
+def name_of(value: Any) -> str:
     text = _line(value)
     if len(text) > NAME_LIMIT or not _NAME.fullmatch(text):
         raise _wanted(
@@ -101,7 +105,7 @@ def _label_name(value: Any) -> str:
     return text
 
 
-def _own_label(value: Any) -> str:
+def own_label(value: Any) -> str:
     text = _label_name(value)
     if text in RESERVED_LABELS:
         raise _wanted(f"is a label that alerts and series carry already; rename it, say my_{text}")
@@ -226,8 +230,8 @@ def schema(kind: str, **more: Any) -> WithJsonSchema:
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
 _TIME_SCHEMA = schema("string", pattern=TIME_PATTERN)
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema(_SCALAR_SCHEMA)]
-Name = Annotated[str, BeforeValidator(_name), schema("string", pattern=f"^{_NAME.pattern}$")]
-OwnLabel = Annotated[str, BeforeValidator(_own_label)]
+Name = Annotated[str, BeforeValidator(name_of), schema("string", pattern=f"^{_NAME.pattern}$")]
+OwnLabel = Annotated[str, BeforeValidator(own_label)]
 LabelName = Annotated[str, BeforeValidator(_label_name)]
 Link = Annotated[str, BeforeValidator(_link), schema("string", pattern="^https?://")]
 Dimension = Annotated[str, BeforeValidator(_dimension), schema("string", enum=list(DIMENSIONS))]

@@ -1,0 +1,1 @@
+"""SLOs taken from other tools' files and given to them; what can't be carried over is listed."""
