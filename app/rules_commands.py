@@ -1,11 +1,14 @@
 """`tailburn rules generate` and `tailburn rules diff`: SLOs become Prometheus rules."""
 
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from tailburn.app.options import AsJson
 
 rules_app = typer.Typer(
     help="Rules: an SLO becomes recording and alerting rules for Prometheus.",
@@ -84,6 +87,35 @@ def generate(
     rules_files.write(files, folder)
     for path in rules_files.left_over(files, folder):
         typer.echo(f"{path}: its SLO is gone; delete it", err=True)
+
+
+@rules_app.command()
+def diff(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="Rules in use: a file, a folder, or -.")
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Rules to be, given in the same way.")],
+    json: AsJson = False,
+) -> None:
+    """Compare two sets of rules by meaning, warn of lost history; ends with 1 if they differ."""
+    from tailburn.app.rules_files import read_rules
+    from tailburn.app.terminal.output import json_lines
+    from tailburn.app.terminal.text import harmless
+    from tailburn.rules.comparing.difference import differences
+
+    found = differences(read_rules(_source(old)), read_rules(_source(new)))
+    if json:
+        json_lines(asdict(difference) for difference in found)
+    else:
+        for difference in found:
+            typer.echo(harmless(f"{difference.change}: {difference.rule}"))
+            for sign, text in (("-", difference.old), ("+", difference.new)):
+                for line in text.splitlines():
+                    typer.echo(harmless(f"  {sign} {line}"))
+            if difference.warning:
+                typer.echo(harmless(f"  warning: {difference.warning}"))
+    if found:
+        raise typer.Exit(1)
 
 
 def _source(given: str) -> Path | Literal["-"]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from tailburn.app.errors import UserError
+from tailburn.app.slo_files import Source, read_texts, told
 from tailburn.engine.slo.model import Slo
+from tailburn.rules.comparing.reading import read
 from tailburn.rules.formats import FORMATS
-from tailburn.rules.model import Group
+from tailburn.rules.model import Group, RuleSet
 from tailburn.rules.ruleset import Compat, groups_of
 
 SUFFIX: Final = ".rules.yaml"
@@ -84,6 +86,18 @@ def left_over(files: Sequence[RulesFile], folder: Path) -> list[Path]:
     names = {file.name for file in files}
     others = (path for path in sorted(folder.glob(f"*{SUFFIX}")) if path.name not in names)
     return [path for path in others if (_read(path) or "").startswith(_MADE_BY)]
+
+
+def read_rules(source: Source) -> RuleSet:
+    """The rules of a file, a folder or standard input.
+
+    Raises UserError with everything in them that can't be read.
+    """
+    texts, unreadable = read_texts([source])
+    found = read(texts)
+    if unreadable or found.problems:
+        raise UserError(*(told(problem) for problem in (*unreadable, *found.problems)))
+    return found.rules
 
 
 def _read(path: Path) -> str | None:

@@ -1,0 +1,1 @@
+"""Two sets of rules compared by what they mean, not by how they are written."""
