@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tailburn.app.alerts_commands import alerts_app
 from tailburn.app.calculator_commands import explain, simulate
 from tailburn.app.hops_commands import hops_app
 from tailburn.app.options import (
@@ -33,6 +34,7 @@ cli.add_typer(token_app, name="token")
 cli.add_typer(hops_app, name="hops")
 cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
+cli.add_typer(alerts_app, name="alerts")
 slo_app.command()(explain)
 slo_app.command()(simulate)
 

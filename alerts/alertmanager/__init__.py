@@ -1,0 +1,1 @@
+"""Alertmanager: who is told of an alert, what is muted meanwhile, and how the message reads."""

@@ -1,0 +1,122 @@
+"""`tailburn alerts routes|check|template`: who is told of the alerts of SLOs, and how it reads."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+alerts_app = typer.Typer(
+    help="Alerts: routes, inhibition and messages for Alertmanager.",
+    no_args_is_help=True,
+)
+
+Input = Annotated[
+    list[str],
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="FILE|DIR|-",
+        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
+    ),
+]
+_WAYS = (
+    "[TEAM=]WAY, where WAY is pagerduty, opsgenie, slack[:CHANNEL], email:ADDRESS, webhook:URL "
+    "or receiver:NAME, one of --into; repeatable."
+)
+
+
+@alerts_app.command()
+def routes(
+    inputs: Input,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE|-", help="The configuration; templates go beside it."
+        ),
+    ] = "-",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A configuration of yours, in which ours is put; the rest stays as it is.",
+        ),
+    ] = None,
+    page: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WAY", help=f"Where pages go: {_WAYS} Default: pagerduty."),
+    ] = None,
+    ticket: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WAY", help="Where tickets go, written as for --page. Default: slack."
+        ),
+    ] = None,
+    secrets: Annotated[
+        str,
+        typer.Option(metavar="DIR", help="Folder from which Alertmanager reads keys and URLs."),
+    ] = "/etc/alertmanager/secrets",
+    smarthost: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="The mail server, where --into names none.")
+    ] = "",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; end with 1 if FILE is out of date."),
+    ] = False,
+) -> None:
+    """Write an Alertmanager configuration: routes, inhibition, receivers, all for the alerts
+    of these SLOs alone. What amtool refuses is not written."""
+    from tailburn.app import alerts_files
+    from tailburn.app.errors import UserError
+    from tailburn.app.slo_files import load_slos
+
+    if check and out == "-":
+        raise UserError("--check compares with a file: name it with --out FILE")
+    ways = alerts_files.deliveries(page or [], ticket or [])
+    slos = load_slos([_source(given) for given in inputs])
+    files = alerts_files.render(slos, ways, into, secrets, smarthost, out)
+    if check:
+        found = alerts_files.differing(files)
+        for line in found:
+            typer.echo(line)
+        if found:
+            raise typer.Exit(1)
+    elif out == "-":
+        sys.stdout.write(files[Path("-")])
+    else:
+        alerts_files.write(files)
+        for file in alerts_files.secrets_wanted(ways, secrets):
+            typer.echo(f"Alertmanager reads a key or URL of yours from {file}", err=True)
+
+
+@alerts_app.command()
+def check(
+    config: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Configuration of an Alertmanager.")
+    ],
+    inputs: Input,
+) -> None:
+    """Ask amtool where each alert of the SLOs goes; ends with 1 if one goes past its route."""
+    from tailburn.app import alerts_files
+    from tailburn.app.slo_files import load_slos
+
+    slos = load_slos([_source(given) for given in inputs])
+    strays = 0
+    for arrival in alerts_files.arrivals(config, slos):
+        typer.echo(str(arrival))
+        strays += arrival.is_stray
+    if strays:
+        typer.echo(f"{strays} go past our routes: run tailburn alerts routes --into", err=True)
+        raise typer.Exit(1)
+
+
+@alerts_app.command()
+def template() -> None:
+    """Print the message templates, which belong beside the configuration as tailburn.tmpl."""
+    from tailburn.alerts.alertmanager.template import template as text
+
+    sys.stdout.write(text())
+
+
+def _source(given: str) -> Path | Literal["-"]:
+    return "-" if given == "-" else Path(given)
