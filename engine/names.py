@@ -141,6 +141,8 @@ SLO_PERIOD_BAD_METRIC: Final = "tailburn_slo_period_bad"
 # rates are in requests a second, over the window at the end of the name: `...:rate1h`.
 SLO_TOTAL_RATE_RECORD: Final = "tailburn_slo:total:rate"
 SLO_BAD_RATE_RECORD: Final = "tailburn_slo:bad:rate"
+SLO_DEADLINE_TOTAL_RATE_RECORD: Final = "tailburn_slo:deadline_requests:rate"
+SLO_DEADLINE_MISSED_RATE_RECORD: Final = "tailburn_slo:deadline_missed:rate"
 SLO_BURN_RECORD: Final = "tailburn_slo:burn:rate"  # bad / total / budget over a window
 SLO_BUDGET_RECORD: Final = "tailburn_slo:budget:ratio"
 SLO_BUDGET_LEFT_RECORD: Final = "tailburn_slo:budget_left:ratio"

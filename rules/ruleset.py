@@ -66,6 +66,7 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *percentiles.quick(slo),
         *baseline.over_baselines(slo),
         *owner.owner(slo),
+        *deadline.rates(slo),
         *(sloth.straight(slo) if as_sloth else ()),
         *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in alerts_of(slo)),
     )

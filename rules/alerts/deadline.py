@@ -10,14 +10,17 @@ from typing import Final
 
 from tailburn.engine.names import (
     SLO_DEADLINE_MISSED_METRIC,
+    SLO_DEADLINE_MISSED_RATE_RECORD,
     SLO_DEADLINE_REQUESTS_METRIC,
+    SLO_DEADLINE_TOTAL_RATE_RECORD,
     SLO_LABEL,
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Clock, Slo
 from tailburn.rules.alerting import Alert, Kind
-from tailburn.rules.annotating import clock_definition, told
+from tailburn.rules.annotating import clock_definition, percent, told
+from tailburn.rules.model import Rule
 from tailburn.rules.promql import by, duration, number, selector
 
 SHORT_S: Final = 5 * burn.MINUTE_S
@@ -28,41 +31,61 @@ SHORT_MISSES: Final = 5
 LONG_MISSES: Final = 10
 
 
+def is_counted(slo: Slo) -> bool:
+    """Whether the service sets deadlines for the SLO: it promises a first token."""
+    return slo.source is None and Clock.TTFT in slo.clocks
+
+
+def rates(slo: Slo) -> Iterator[Rule]:
+    """Requests with a deadline a second, and those that missed it, over both windows."""
+    if not is_counted(slo):
+        return
+    for window_s in (SHORT_S, LONG_S):
+        for record, metric in (
+            (SLO_DEADLINE_TOTAL_RATE_RECORD, SLO_DEADLINE_REQUESTS_METRIC),
+            (SLO_DEADLINE_MISSED_RATE_RECORD, SLO_DEADLINE_MISSED_METRIC),
+        ):
+            rate = f"rate({selector(metric, {SLO_LABEL: slo.name})}[{duration(window_s)}])"
+            expr = f"sum {by((SLO_LABEL, *slo.by))} ({rate})"
+            yield Rule(expr, f"{record}{duration(window_s)}")
+
+
 def alerts(slo: Slo) -> Iterator[Alert]:
-    """One, where the service counts and the SLO promises a first token."""
-    if slo.source is None and Clock.TTFT in slo.clocks:
-        yield Alert(
-            kind=Kind.DEADLINE,
-            severity=Severity.PAGE,
-            slo=slo,
-            condition=_condition(slo),
-            long_s=LONG_S,
-            short_s=SHORT_S,
-            alive=selector(SLO_DEADLINE_REQUESTS_METRIC, {SLO_LABEL: slo.name}),
-            annotations=told(
-                slo,
-                "first tokens come late for the load there is",
-                f"{number(SHORT_RATIO * 100)} % of the requests of the last {duration(SHORT_S)} "
-                f"and {number(LONG_RATIO * 100)} % of the last {duration(LONG_S)} took more than "
-                "1.5 times the p99 of a week at the same load and prompt length.",
-                clock_definition(slo, Clock.TTFT),
-            ),
-        )
-
-
-def _condition(slo: Slo) -> str:
-    return "\nand\n".join(
-        (
-            f"{_rate(slo, SLO_DEADLINE_MISSED_METRIC, SHORT_S)}\n"
-            f"/ {_rate(slo, SLO_DEADLINE_REQUESTS_METRIC, SHORT_S)} >= {number(SHORT_RATIO)}",
-            f"{_rate(slo, SLO_DEADLINE_MISSED_METRIC, LONG_S)}\n"
-            f"/ {_rate(slo, SLO_DEADLINE_REQUESTS_METRIC, LONG_S)} >= {number(LONG_RATIO)}",
-            f"{_rate(slo, SLO_DEADLINE_MISSED_METRIC, SHORT_S)} * {SHORT_S} >= {SHORT_MISSES}",
-            f"{_rate(slo, SLO_DEADLINE_MISSED_METRIC, LONG_S)} * {LONG_S} >= {LONG_MISSES}",
-        )
+    """One, where there are deadlines."""
+    if not is_counted(slo):
+        return
+    short, long = duration(SHORT_S), duration(LONG_S)
+    yield Alert(
+        kind=Kind.DEADLINE,
+        severity=Severity.PAGE,
+        slo=slo,
+        condition=_condition(slo),
+        long_s=LONG_S,
+        short_s=SHORT_S,
+        alive=_recorded(slo, SLO_DEADLINE_TOTAL_RATE_RECORD, SHORT_S),
+        annotations=told(
+            slo,
+            "first tokens come late for the load there is",
+            f"{percent(SHORT_RATIO)} of the requests of the last {short} and "
+            f"{percent(LONG_RATIO)} of the last {long} took more than 1.5 times the p99 of a "
+            "week at the same load and prompt length.",
+            clock_definition(slo, Clock.TTFT),
+        ),
     )
 
 
-def _rate(slo: Slo, metric: str, window_s: int) -> str:
-    chosen = selector(metric, {SLO_LABEL: slo.name})
-    return f"sum {by((SLO_LABEL, *slo.by))} (rate({chosen}[{duration(window_s)}]))"
+def _condition(slo: Slo) -> str:
+    parts = []
+    for window_s, ratio, misses in (
+        (SHORT_S, SHORT_RATIO, SHORT_MISSES),
+        (LONG_S, LONG_RATIO, LONG_MISSES),
+    ):
+        missed = _recorded(slo, SLO_DEADLINE_MISSED_RATE_RECORD, window_s)
+        total = _recorded(slo, SLO_DEADLINE_TOTAL_RATE_RECORD, window_s)
+        parts.append(f"{missed} / {total} >= {number(ratio)}")
+        parts.append(f"{missed} * {window_s} >= {misses}")
+    return "\nand\n".join(parts)
+
+
+def _recorded(slo: Slo, record: str, window_s: int) -> str:
+    return selector(f"{record}{duration(window_s)}", {SLO_LABEL: slo.name})

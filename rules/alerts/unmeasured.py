@@ -43,9 +43,8 @@ def _gone(slo: Slo, budget: Objective) -> Alert:
     bad = selector(f"{SLO_BAD_RATE_RECORD}{duration(SAMPLED_S)}", chosen)
     labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
     ever = f"max {labels} (last_over_time({bad}[{duration(REMEMBERED_S)}]))"
-    condition = f"{ever}\nunless\nmax {labels} ({bad})"
-    if not slo.by:
-        condition += f"\nor\nabsent({bad})"
+    never = f"max {labels} (absent({bad}))\n  unless on ()\n  {ever}"
+    condition = f"{ever}\nunless\nmax {labels} ({bad})\nor\n(\n  {never}\n)"
     return Alert(
         kind=Kind.UNMEASURED,
         severity=Severity.TICKET,
