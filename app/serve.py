@@ -22,14 +22,15 @@ from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
+from tailburn.app.memory import keep_freed_memory
 from tailburn.app.opening import store_of
 from tailburn.app.parts import rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
-from tailburn.app.sockets import bound_socket
 from tailburn.app.slo_files import load_slos
 from tailburn.app.slo_series import SloSeries
+from tailburn.app.sockets import bound_socket
 from tailburn.app.warming import warm_up
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.accept import Accept, Accepted, Encoding, Signal
@@ -39,11 +40,11 @@ from tailburn.collector.doors.limits import Budget, Limits
 from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
-from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.slo.model import Slo
+from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
-from tailburn.engine.store.state.tokens import Tokens
 from tailburn.engine.store.state.shown import Shown
+from tailburn.engine.store.state.tokens import Tokens
 
 log = logging.getLogger("tailburn")
 
@@ -59,6 +60,7 @@ def serve_until_told(settings: Settings, when_ready: WhenReady | None = None) ->
 
     Raises UserError for what keeps the service from starting.
     """
+    keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr,
         level=settings.log_level.upper(),
@@ -92,9 +94,9 @@ class Service:
         self,
         settings: Settings,
         rules: Rules,
+        slos: Sequence[Slo],
         state: State,
         tls: Tls | None,
-        slos: Sequence[Slo],
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
     ) -> None:
@@ -109,10 +111,10 @@ class Service:
         self._limits = Limits(in_flight_bytes=settings.in_flight_bytes)
         self._doors = Doors(Tally(), Budget(settings.in_flight_bytes))
         self._series = RequestSeries()
-        self._collecting: Collecting | None = None
-        self._not_ready: str | None = "starting"
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
+        self._collecting: Collecting | None = None
+        self._not_ready: str | None = "starting"
 
     @classmethod
     async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
@@ -219,13 +221,13 @@ class Service:
             store=shown,
             gate=self._gate,
             series=self._series,
+            slo_series=self._slo_series,
             health=health_registry(
                 self._doors,
-            slo_series=self._slo_series,
                 self._series,
+                self._slo_series,
                 shown,
                 lambda: self._collecting,
-                self._slo_series,
                 lambda: self._not_ready is None,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],

@@ -125,9 +125,9 @@ class Pipeline:
         judged = judge(batch)
         columns = self.classifier.classify(batch)
         quarantined = judged.quarantine != 0
-        wide, narrow = self._matrices(batch, columns, judged.repaired)
         self._make_room(len(batch), int(batch.received_ns[-1]))
-        fate, fresh = self._table.take(wide, narrow, batch.trace, quarantined)
+        self._fill_rows(batch, columns, judged.repaired)
+        fate, fresh = self._table.take(batch.trace, quarantined)
         self._bring_back(batch, fate, fresh)
         self._settle(batch, fate, judged.quarantine)
         by_position = columns.hop < 0
@@ -215,12 +215,11 @@ class Pipeline:
         self.balance = Balance.restore(meta["balance"])
         self._counts.restore(meta.get("counts", []))
 
-    def _matrices(
+    def _fill_rows(
         self, batch: SpanBatch, columns: HopColumns, repaired: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        n = len(batch)
-        wide = np.empty((n, len(at.WIDE)), np.int64)
-        narrow = np.empty((n, len(at.NARROW)), np.int32)
+    ) -> None:
+        """Put the batch behind the spans in the table, whose `take` comes next."""
+        wide, narrow = self._table.rows_for(len(batch))
         own: dict[str, NDArray[Any]] = {
             "span": batch.span.view(np.int64),
             "parent": batch.parent.view(np.int64),
@@ -240,7 +239,6 @@ class Pipeline:
                 wide[:, i] = own[name] if name in own else getattr(columns, name)
         for i, name in enumerate(at.NARROW):
             narrow[:, i] = own[name] if name in own else getattr(columns, name)
-        return wide, narrow
 
     def _settle(
         self, batch: SpanBatch, fate: NDArray[np.int8], quarantine: NDArray[np.int8]
@@ -291,8 +289,8 @@ class Pipeline:
             )
         before, repaired = spans_again(spans, self._again, self.dictionary)
         columns = self.classifier.classify(before)
-        wide, narrow = self._matrices(before, columns, repaired)
-        self._table.take(wide, narrow, before.trace, np.zeros(len(before), np.bool_))
+        self._fill_rows(before, columns, repaired)
+        self._table.take(before.trace, np.zeros(len(before), np.bool_))
         repeated = np.isin(_of_tenant(batch), _of_tenant(before)) & (fate == taken.KEPT)
         fate[repeated & np.isin(trace_ids(batch.trace), ids)] = taken.DUPLICATE
         self._bring_back_rows(ids, fresh[known])

@@ -159,13 +159,18 @@ def _head(position: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, 
 def _write(path: Path, head: bytes, arrays: Iterable[NDArray[Any]]) -> int:
     crc = size = 0
     with path.open("wb") as file:
-        for piece in chain([head], (array.tobytes() for array in arrays)):
+        for piece in chain([head], (_bytes_of(array) for array in arrays)):
             crc = google_crc32c.extend(crc, piece)
             size += file.write(piece)
         size += file.write(_CRC.pack(crc))
         file.flush()
         os.fsync(file.fileno())
     return size
+
+
+def _bytes_of(array: NDArray[Any]) -> Any:  # google_crc32c takes arrays, not memoryviews
+    """What the array holds, copied only where it is not in one piece."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _read(path: Path) -> Snapshot:

@@ -45,11 +45,11 @@ STAGES: Final = (
         "collector/pipeline.py:add",
         _stage("judge times", "otlp/plausible.py:judge"),
         _stage("classify", "hops/classify.py:classify"),
-        _stage("matrices for the stitcher", "collector/pipeline.py:_matrices"),
+        _stage("rows for the stitcher", "collector/pipeline.py:_fill_rows"),
         _stage(
             "take into the open table",
             "stitch/table.py:take",
-            _stage("room in the open table", "stitch/table.py:_room_for"),
+            _stage("room in the open table", "stitch/table.py:_room_in_index"),
         ),
     ),
     _stage(

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.compiling import entry
+from tailburn.collector.stitch.reserve import grown
 from tailburn.collector.stitch.rows import Rows
-from tailburn.collector.stitch.table import Table, grown
+from tailburn.collector.stitch.table import Table
 
 I64 = NDArray[np.int64]
 
@@ -32,8 +33,8 @@ def note(
         table.emitted_out[at_old][was_live].copy(),
         table.emitted_hops[at_old][was_live].copy(),
     )
-    closed_ns = out[tombstone, at.O_CLOSED]
     taken_back.version = (version[old] - 1)[was_live]
+    closed_ns = out[tombstone, at.O_CLOSED]
     out[tombstone] = table.emitted_out[given[tombstone]]
     out[tombstone, at.O_CLOSED] = closed_ns
     content = np.where(tombstone, 0, out[:, at.O_HASH])

@@ -16,6 +16,7 @@ from tailburn.collector.hops.columns import Role
 from tailburn.collector.stitch import intake as t
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.compiling import entry
+from tailburn.collector.stitch.reserve import grown, reserved
 from tailburn.collector.stitch.tree import mix
 
 I64 = NDArray[np.int64]
@@ -56,26 +57,29 @@ class Table:
         self.counts = np.zeros(3, np.int64)
         self.emitted_count = 0
         self.tenant_spans = np.zeros(65_536, np.int64)
-        self.traces = np.zeros((4096, t.TRACE_COLUMNS), np.int64)
-        self.wide = np.zeros((16_384, len(at.WIDE)), np.int64)
-        self.narrow = np.zeros((16_384, len(at.NARROW)), np.int32)
-        self.tokens = np.zeros((4096, 4), np.int64)  # next, parent span, time ns, trace
+        spans = bounds.spans_in_all
+        self.traces = reserved(spans, t.TRACE_COLUMNS, np.int64)
+        self.wide = reserved(spans, len(at.WIDE), np.int64)
+        self.narrow = reserved(spans, len(at.NARROW), np.int32)
+        self.tokens = reserved(spans, 4, np.int64)  # next, parent span, time ns, trace
         # next, request id, version, hash, trace, token sends
-        self.emitted = np.zeros((4096, 6), np.int64)
-        self.emitted_out = np.zeros((4096, len(at.OUT)), np.int64)
-        self.emitted_hops = np.zeros((4096, 44), np.int64)  # first token, then last token
+        self.emitted = reserved(spans, 6, np.int64)
+        self.emitted_out = reserved(spans, len(at.OUT), np.int64)
+        self.emitted_hops = reserved(spans, 44, np.int64)  # first token, then last token
         self.next_due_ns = np.iinfo(np.int64).max
         self.grid_ns = 0
         self.slots = np.full(8192, -1, np.int32)
         self.digests = np.zeros(32_768, np.int64)
         self.ids = np.zeros((32_768, 2), np.int64)
+        self.ids_at_most = 0  # in use
 
-    def _index(self, more: int = 0) -> None:
-        """Build the hash tables anew from what is in the matrices, with room for `more`."""
+    def _index(self, more: int = 0, more_ids: int = 0) -> None:
+        """Build the hash tables anew from what is in the matrices, with room for more spans."""
         traces, spans, tokens = (int(c) for c in self.counts)
+        self.ids_at_most = _ids_in(self.wide[:spans])
         self.slots = _cleared(self.slots, 4 * (traces + more), -1)
         self.digests = _cleared(self.digests, 4 * (spans + tokens + more), 0)
-        self.ids = _cleared(self.ids, 8 * (spans + more), 0)
+        self.ids = _cleared(self.ids, 4 * (self.ids_at_most + more_ids), 0)
         _rebuild(
             self.slots, self.traces[:traces], self.wide[:spans], self.narrow[:spans],
             self.tokens[:tokens], self.digests, self.ids, self.seed,
@@ -84,35 +88,39 @@ class Table:
             self.narrow[:spans, at.TENANT], minlength=len(self.tenant_spans)
         )
 
-    def _room_for(self, more: int) -> None:
+    def rows_for(self, more: int) -> tuple[I64, NDArray[np.int32]]:
+        """Rows of `wide` and `narrow` behind those in use, to be filled before `take`."""
         traces, spans, tokens = (int(c) for c in self.counts)
         self.traces = grown(self.traces, traces + more)
         self.wide = grown(self.wide, spans + more)
         self.narrow = grown(self.narrow, spans + more)
         self.tokens = grown(self.tokens, tokens + more)
+        return self.wide[spans : spans + more], self.narrow[spans : spans + more]
+
+    def _room_in_index(self, more: int, more_ids: int) -> None:
+        traces, spans, tokens = (int(c) for c in self.counts)
         full = 2 * (traces + more) > len(self.slots)
         full = full or 2 * (spans + tokens + more) > len(self.digests)
-        if full or 4 * (spans + more) > len(self.ids):
-            self._index(more)
+        if full or 2 * (self.ids_at_most + more_ids) > len(self.ids):
+            self._index(more, more_ids)
+        self.ids_at_most += more_ids
 
     def take(
-        self,
-        wide: I64,
-        narrow: NDArray[np.int32],
-        trace: NDArray[np.uint64],
-        skip: NDArray[np.bool_],
+        self, trace: NDArray[np.uint64], skip: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int8], I64]:
-        """Take a batch in. Returns (fate per span, see `intake`; indices of new traces)."""
-        n = len(wide)
+        """Take in what was put into `rows_for(len(trace))`.
+
+        Returns (fate per span, see `intake`; indices of new traces).
+        """
+        n = len(trace)
         fate = np.zeros(n, np.int8)
         if n == 0:
             return fate, np.zeros(0, np.int64)
-        self._room_for(n)
+        behind = int(self.counts[1])
+        wide, narrow = self.wide[behind : behind + n], self.narrow[behind : behind + n]
+        self._room_in_index(n, _ids_in(wide))
         fresh = np.zeros(n, np.int64)
         words = trace.view(np.int64)
-        behind = int(self.counts[1])
-        self.wide[behind : behind + n] = wide
-        self.narrow[behind : behind + n] = narrow
         new = t.take_spans(
             wide, narrow, words[:, 0].copy(), words[:, 1].copy(), skip, self.slots, self.traces,
             self.counts, self.wide, self.narrow, self.tokens, self.emitted, self.digests, self.ids,
@@ -237,24 +245,21 @@ class Table:
         }
 
     def restore(self, state: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what `state` gave. Arrays with memory of their own are kept, not copied."""
+        """Go on from what `state` gave."""
         for name in (
             "traces", "wide", "narrow", "tokens", "emitted", "emitted_out", "emitted_hops",
         ):  # fmt: skip
-            setattr(self, name, np.require(state[name], requirements=["OWNDATA", "WRITEABLE"]))
-        self.counts[:] = len(self.traces), len(self.wide), len(self.tokens)
-        self.emitted_count = len(self.emitted)
+            matrix = grown(getattr(self, name), len(state[name]))
+            matrix[: len(state[name])] = state[name]
+            setattr(self, name, matrix)
+        self.counts[:] = len(state["traces"]), len(state["wide"]), len(state["tokens"])
+        self.emitted_count = len(state["emitted"])
         self.next_due_ns, self.grid_ns = (int(v) for v in state["times"])
         self._index()
 
 
-def grown(matrix: NDArray[_T], rows: int) -> NDArray[_T]:
-    """`matrix` itself, or a larger copy, with room for `rows`."""
-    if rows <= len(matrix):
-        return matrix
-    larger = np.zeros((max(rows, len(matrix) * 3 // 2, 1024), matrix.shape[1]), matrix.dtype)
-    larger[: len(matrix)] = matrix
-    return larger
+def _ids_in(wide: I64) -> int:
+    return int(np.count_nonzero(wide[:, at.OWN]) + np.count_nonzero(wide[:, at.PEER]))
 
 
 def _cleared(table: NDArray[_T], size: int, empty: int) -> NDArray[_T]:
