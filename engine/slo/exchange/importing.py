@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tailburn.engine.problems import Problem
-from tailburn.engine.slo.document import Document, documents
+from tailburn.engine.slo.document import Document, Path, documents
 from tailburn.engine.slo.exchange.draft import Draft
 from tailburn.engine.slo.exchange.openslo_reading import OpenSlo, is_openslo
 from tailburn.engine.slo.exchange.sloth import FILE_VERSION, KUBERNETES_VERSION, sloth_drafts
 from tailburn.engine.slo.exchange.taking import Taking
-from tailburn.engine.slo.faults import shortened
 
 WANTED = f"is not known; want {FILE_VERSION}, {KUBERNETES_VERSION} or openslo/v1"
 
@@ -43,8 +42,7 @@ def import_slos(texts: Sequence[tuple[str, str]], window: str = "30d") -> Import
         elif is_openslo(version):
             openslo.add(taking)
         else:
-            path = ("apiVersion",) if taking.peek("apiVersion") is not None else ("version",)
-            taking.fault(path, WANTED)
+            taking.fault(_version_path(document), WANTED)
     drafts.extend(openslo.drafts())
     return _gathered(takings, drafts)
 
@@ -52,7 +50,9 @@ def import_slos(texts: Sequence[tuple[str, str]], window: str = "30d") -> Import
 def _gathered(takings: Sequence[Taking], drafts: Sequence[Draft]) -> Imported:
     order = {taking.document.file: i for i, taking in reversed(list(enumerate(takings)))}
     problems = [p for taking in takings for p in taking.problems]
-    problems.extend(p for draft in drafts for p in draft.faults())
+    told = {(p.file, p.line, p.field) for p in problems}
+    faults = [p for draft in drafts for p in draft.faults()]
+    problems.extend(p for p in faults if (p.file, p.line, p.field) not in told)
     problems.extend(_given_twice(drafts))
     problems.sort(key=lambda p: (order[p.file], p.line))
     lost = dict.fromkeys(
@@ -91,8 +91,13 @@ def _parts(file: str, text: str) -> Iterator[Document]:
             yield Document(file, lines.get((), document.line), item, lines, problems)
 
 
-def _version(document: Document) -> str:
+def _version_path(document: Document) -> Path:
     if not isinstance(document.data, dict):
-        return shortened(document.data)
-    version = document.data.get("apiVersion", document.data.get("version", ""))
+        return ()
+    return ("apiVersion",) if "apiVersion" in document.data else ("version",)
+
+
+def _version(document: Document) -> str:
+    path = _version_path(document)
+    version = document.data.get(path[0]) if path else None
     return version if isinstance(version, str) else ""

@@ -125,6 +125,7 @@ def _target(taking: Taking, base: Path, draft: Draft) -> None:
         draft.set(("spec", "availability"), f"{percent}%", origin)
     elif number is None or not 0 < number < 1:
         taking.fault(origin, "is no share; want target: 0.999, or targetPercent: 99.9")
+        draft.set(("spec", "availability"), "99%", origin)  # so that one fault is one problem
     else:
         draft.set(("spec", "availability"), write_percent(number), origin)
     method = taking.text("spec", "budgetingMethod")

@@ -1,12 +1,12 @@
 """Our SLOs as OpenSLO v1: one of its SLOs for each budget, on the queries that our rules ask."""
 
+import hashlib
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tailburn.engine.problems import Problem
-from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.exchange.openslo_reading import VERSION
 from tailburn.engine.slo.exchange.writing import yaml_text
 from tailburn.engine.slo.model import (
@@ -106,11 +106,12 @@ def _description(slo: Slo, objective: Objective) -> str:
 
 
 def _own_name(slo: Slo, objective: Objective, taken: Container[str]) -> str:
-    """A name of its own, with the definition's digits where letters don't tell two apart."""
-    name = _name(f"{slo.name}-{objective.name}")
+    """A name of its own, with digits where OpenSLO's letters don't tell two apart."""
+    told = f"{slo.name}-{objective.name}"
+    name = _name(told)
     if name in taken or len(name) == _NAME_LIMIT:
-        definition = definition_of(slo, objective)
-        name = f"{name[: _NAME_LIMIT - len(definition) - 1]}-{definition}"
+        digits = hashlib.sha256(told.encode()).hexdigest()[:8]
+        name = f"{name[: _NAME_LIMIT - 9]}-{digits}"
     return name
 
 

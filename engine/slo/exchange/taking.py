@@ -80,7 +80,7 @@ class Taking:
     def lose_all(self, path: Path, why: str) -> None:
         """The whole document has no counterpart, which this value of it shows."""
         self._taken.add(())
-        self.lost = [self._problem(path, why)]
+        self.lost.append(self._problem(path, why))
 
     def mend(self, path: Path, why: str) -> None:
         """This value is carried over, but not as it was."""
