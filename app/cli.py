@@ -20,6 +20,7 @@ from tailburn.app.options import (
     with_settings,
 )
 from tailburn.app.rules_commands import rules_app
+from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.slo_commands import slo_app
 from tailburn.app.token_commands import token_app
 
@@ -35,6 +36,8 @@ cli.add_typer(hops_app, name="hops")
 cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
+rules_app.command("check")(check_rules)
+rules_app.command("test")(test_rules)
 slo_app.command()(explain)
 slo_app.command()(simulate)
 

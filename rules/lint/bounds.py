@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tailburn.engine.slo.model import Clock, EngineSource, Objective, Slo, objectives
 from tailburn.rules.lint.buckets import SHIPPED
 from tailburn.rules.lint.known import Known
-from tailburn.rules.lint.series import histogram_of, matchers_of
+from tailburn.rules.lint.series import histogram_of, selector_of
+from tailburn.rules.sources.engines import engine_of
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,15 @@ def bounds_of(slo: Slo, clock: Clock, known: Known) -> Bounds | None:
     """None where no classic histogram stands between a request and its verdict."""
     if not isinstance(slo.source, EngineSource) or slo.source.histogram != "classic":
         return None
-    found = histogram_of(slo.source, clock)
-    if found is None:
+    metric = histogram_of(slo.source, clock)
+    if metric is None:
         return None
-    metric, unit_s = found
     if known.prometheus is not None:
-        matchers = matchers_of(slo.source)
-        answer = known.prometheus.query(f"group by (le) ({metric}_bucket{matchers})")
+        buckets = selector_of(slo.source, clock, f"{metric}_bucket")
+        answer = known.prometheus.query(f"group by (le) ({buckets})")
         texts = {s.labels.get("le", "") for s in answer} - {"+Inf", ""}
         if texts:
-            seconds = sorted({float(text) * unit_s for text in texts})
+            seconds = sorted({float(text) * engine_of(slo.source).unit_s for text in texts})
             return Bounds(metric, tuple(seconds), "on this Prometheus")
     shipped = SHIPPED.get(metric)
     return None if shipped is None else Bounds(metric, shipped, "as the engine ships it")

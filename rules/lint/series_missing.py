@@ -12,7 +12,8 @@ from tailburn.engine.names import (
 from tailburn.engine.slo.model import EngineSource, QuerySource, Slo, objectives
 from tailburn.rules.lint.finding import Finding, error, field_of, warning
 from tailburn.rules.lint.known import Known, Prometheus
-from tailburn.rules.lint.series import histogram_of, matchers_of
+from tailburn.rules.lint.series import histogram_of, selector_of
+from tailburn.rules.sources.query import WINDOW
 
 CODE: Final = "SERIES_MISSING"
 CODE_LABEL: Final = "LABEL_MISSING"
@@ -55,26 +56,26 @@ def _of_service(slo: Slo, prometheus: Prometheus) -> Iterator[Finding]:
 
 def _of_engine(slo: Slo, source: EngineSource, prometheus: Prometheus) -> Iterator[Finding]:
     for clock in slo.clocks:
-        found = histogram_of(source, clock)
-        if found is None:
+        metric = histogram_of(source, clock)
+        if metric is None:
             continue
-        series = f"{found[0]}_bucket" if source.histogram == "classic" else found[0]
-        if prometheus.query(f"count({series}{matchers_of(source)})"):
+        series = f"{metric}_bucket" if source.histogram == "classic" else metric
+        chosen = selector_of(source, clock, series)
+        if prometheus.query(f"count({chosen})"):
             continue
-        field, anywhere = f"spec.clocks.{clock}", prometheus.query(f"count({series})")
-        if anywhere:
+        if prometheus.query(f"count({series})"):
             limit = "none has the labels of spec.source.match"
             remedy = "look at the labels of the job on the Prometheus' page of targets"
-            given = f"{series}{matchers_of(source)}"
-            yield error(CODE_LABEL, slo, "spec.source.match", given, limit, remedy)
+            yield error(CODE_LABEL, slo, "spec.source.match", chosen, limit, remedy)
         else:
+            field, limit = f"spec.clocks.{clock}", "is not there"
             remedy = f"scrape {source.engine}'s metrics, and look which version emits this name"
-            yield error(CODE, slo, field, series, "is not there", remedy)
+            yield error(CODE, slo, field, series, limit, remedy)
 
 
 def _of_queries(slo: Slo, source: QuerySource, prometheus: Prometheus) -> Iterator[Finding]:
     for field, query in (("total", source.total), ("bad", source.bad)):
-        expr = query.replace("{{.window}}", "1h")
+        expr = WINDOW.sub("1h", query)
         if not prometheus.query(expr):
             tell = error if field == "total" else warning
             limit = "answers nothing over the last hour"

@@ -3,7 +3,8 @@
 from tailburn.engine.names import OBJECTIVE_LABEL, SLO_LABEL, SLO_REQUESTS_METRIC
 from tailburn.engine.slo.model import Clock, EngineSource, QuerySource, Slo
 from tailburn.rules.lint.known import Known
-from tailburn.rules.lint.series import histogram_of, matchers_of
+from tailburn.rules.lint.series import histogram_of, selector_of
+from tailburn.rules.sources.query import WINDOW
 
 
 def rate_per_s(slo: Slo, known: Known) -> float | None:
@@ -18,7 +19,7 @@ def rate_per_s(slo: Slo, known: Known) -> float | None:
 
 def _rate_query(slo: Slo) -> str | None:
     if isinstance(slo.source, QuerySource):
-        return slo.source.total.replace("{{.window}}", "1d")
+        return WINDOW.sub("1d", slo.source.total)
     if isinstance(slo.source, EngineSource):
         return next((q for clock in slo.clocks if (q := _engine_query(slo.source, clock))), None)
     labels = ", ".join((OBJECTIVE_LABEL, *slo.by))
@@ -27,5 +28,5 @@ def _rate_query(slo: Slo) -> str | None:
 
 
 def _engine_query(source: EngineSource, clock: Clock) -> str | None:
-    found = histogram_of(source, clock)
-    return found and f"sum (rate({found[0]}_count{matchers_of(source)}[1d]))"
+    metric = histogram_of(source, clock)
+    return metric and f"sum (rate({selector_of(source, clock, f'{metric}_count')}[1d]))"

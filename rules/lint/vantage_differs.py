@@ -6,16 +6,16 @@ from typing import Final
 from tailburn.engine.slo.model import EngineSource, Slo
 from tailburn.rules.lint.finding import Finding, error
 from tailburn.rules.lint.known import Known
+from tailburn.rules.sources.engines import engine_of
 
 CODE: Final = "VANTAGE_DIFFERS"
-_VANTAGES: Final = {"dynamo": "gateway"}  # its histograms are its front end's
 
 
 def check(slo: Slo, known: Known) -> Iterator[Finding]:
     """What lies between the two vantages is felt by users and not seen by the source."""
     if not isinstance(slo.source, EngineSource) or slo.source.relabelled:
         return
-    measured_at = _VANTAGES.get(slo.source.engine, "engine")
+    measured_at = engine_of(slo.source).vantage
     if measured_at != slo.vantage:
         yield error(
             CODE,
