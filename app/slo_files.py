@@ -48,11 +48,10 @@ def read_texts(paths: Sequence[Source]) -> tuple[list[tuple[str, str]], list[Pro
     """Name and text of every file, each once, folders in the order of their names."""
     texts: list[tuple[str, str]] = []
     problems: list[Problem] = []
-    for path in dict.fromkeys(paths):
-        for file in _files(path, problems):
-            text = _text(file, problems)
-            if text is not None:
-                texts.append((STDIN_NAME if file == "-" else str(file), text))
+    for file in dict.fromkeys(file for path in paths for file in _files(path, problems)):
+        text = _text(file, problems)
+        if text is not None:
+            texts.append((STDIN_NAME if file == "-" else str(file), text))
     return texts, problems
 
 

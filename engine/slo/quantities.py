@@ -22,9 +22,8 @@ def read_time_s(text: str) -> float | None:
 def write_time(seconds: float) -> str:
     """The shortest text that is read as these seconds: `500ms`, `30d`, `90m`."""
     for unit in ("d", "h", "m"):
-        number = round(seconds / _UNITS_S[unit], 9)
-        if number >= 1 and number == int(number):
-            return f"{int(number)}{unit}"
+        if seconds > 0 and seconds % _UNITS_S[unit] == 0:
+            return f"{int(seconds // _UNITS_S[unit])}{unit}"
     return f"{_decimal(seconds)}s" if seconds >= 1 else f"{_decimal(seconds * 1000)}ms"
 
 
