@@ -1,15 +1,12 @@
 """`tailburn hops check` and `tailburn hops explain`: the rules by which spans become hops."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tailburn.app.options import AsJson, Config, StoreFolder
-
-if TYPE_CHECKING:
-    from tailburn.collector.hops.problems import Problem
 
 hops_app = typer.Typer()
 
@@ -28,7 +25,7 @@ def check(
 
     checked = check_files(files)
     if json:
-        json_lines(map(_problem, checked.problems))
+        json_lines(map(asdict, checked.problems))
     else:
         for problem in checked.problems:
             typer.echo(harmless(str(problem)))
@@ -37,16 +34,6 @@ def check(
     if not json:
         also = f", {checked.steps} steps of dimensions" if checked.steps else ""
         typer.echo(f"ok, {checked.rules} rules{also}")
-
-
-def _problem(problem: "Problem") -> dict[str, Any]:
-    return {
-        "file": str(problem.file),
-        "line": problem.line,
-        "field": problem.field,
-        "given": problem.given,
-        "wanted": problem.wanted,
-    }
 
 
 @hops_app.command()

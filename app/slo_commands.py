@@ -1,9 +1,10 @@
 """`tailburn slo`: files of SLOs begun, checked, taken from other tools and given to them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -87,7 +88,7 @@ def check(paths: SloPaths, json: AsJson = False) -> None:
     if problems and not json:
         raise UserError(*map(told, problems))
     if problems:
-        json_lines(map(_problem, problems))
+        json_lines(map(asdict, problems))
         raise typer.Exit(2)
     if json:
         json_lines(row for slo in slos for row in budget_rows(slo))
@@ -193,13 +194,3 @@ def _counted(slos: "Iterable[Slo]") -> str:
     found = list(slos)
     budgets = sum(len(objectives(slo)) for slo in found)
     return f"SLOs: {len(found):,}, budgets: {budgets:,}"
-
-
-def _problem(problem: "Problem") -> dict[str, Any]:
-    return {
-        "file": problem.file,
-        "line": problem.line,
-        "field": problem.field,
-        "given": problem.given,
-        "wanted": problem.wanted,
-    }

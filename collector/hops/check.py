@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailburn.collector.hops.problems import Problem, RulesError
+from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.rules import Rules, load_rules
+from tailburn.engine.problems import Problem
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def _shadowed(rules: Rules, files: Sequence[Path]) -> list[Problem]:
             if {str(condition) for condition in earlier.when} <= conditions:
                 where = f"{earlier.file.name}:{earlier.line}"
                 wanted = f"can never match: {earlier.name} ({where}) takes all its spans"
-                problems.append(Problem(rule.file, rule.line, f"rule {rule.name}", "", wanted))
+                file, field = str(rule.file), f"rule {rule.name}"
+                problems.append(Problem(file, rule.line, field, "", wanted))
                 break
     return problems

@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tailburn.collector.hops.problems import Problem, one_of
+from tailburn.engine.problems import Problem, one_of
 
 
 class Document:
@@ -40,7 +40,7 @@ class Document:
         return Value(self, node, "file")
 
     def fault(self, line: int, field: str, given: str, wanted: str) -> None:
-        self.problems.append(Problem(self.file, line, field, given, wanted))
+        self.problems.append(Problem(str(self.file), line, field, given, wanted))
 
 
 class Value:

@@ -1,37 +1,13 @@
-"""What is wrong with a file of rules, all of it at once, each with its line."""
+"""Files of rules that can't be used."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
 
-
-@dataclass(frozen=True)
-class Problem:
-    """One fault: where it is, what was given and what is accepted."""
-
-    file: Path
-    line: int
-    field: str
-    given: str
-    wanted: str
-
-    def __str__(self) -> str:
-        given = f" {self.given!r}" if self.given else ""
-        return f"{self.file}:{self.line}: {self.field}:{given} {self.wanted}"
+from tailburn.engine.problems import Problem
 
 
 class RulesError(Exception):
-    """Files of rules that can't be used. `problems` holds every fault found, in file order."""
+    """`problems` holds every fault found, in file order."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
-
-
-def one_of(given: str, accepted: Iterable[str]) -> str:
-    """The words for a name that is not among the accepted ones."""
-    names = sorted(accepted)
-    near = get_close_matches(given, names, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"is not known; want one of {', '.join(names)}{hint}"

@@ -22,9 +22,10 @@ from tailburn.collector.hops.dimensions import (
 )
 from tailburn.collector.hops.document import Document, Value
 from tailburn.collector.hops.fields import OutcomeStep, Source, read_fields, read_outcome
-from tailburn.collector.hops.problems import Problem, RulesError
+from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.ruleset import Rule, Rules, Stack
 from tailburn.engine.names import HOP_INDEX
+from tailburn.engine.problems import Problem
 
 FOLDER: Final = Path(__file__).parent
 SHIPPED: Final = (FOLDER / "hops.yaml", FOLDER / "dimensions.yaml")
