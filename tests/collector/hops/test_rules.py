@@ -99,7 +99,7 @@ def test_faults_of_several_files_are_told_together(tmp_path: Path) -> None:
         file.write_text("rulez: []\n")
     with pytest.raises(RulesError) as raised:
         load_rules(files)
-    assert [problem.file for problem in raised.value.problems] == files
+    assert [problem.file for problem in raised.value.problems] == [str(file) for file in files]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_missing_file_and_one_that_is_no_text_are_told(tmp_path: Path) -> None
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
     problems = check_files([tmp_path / "none.yaml", binary]).problems
-    assert [problem.file.name for problem in problems] == ["none.yaml", "binary.yaml"]
+    assert [Path(problem.file).name for problem in problems] == ["none.yaml", "binary.yaml"]
 
 
 def test_a_rule_that_can_never_match_is_told(written: Path) -> None:
