@@ -1,24 +1,24 @@
-"""The series of a budget that a Prometheus would scrape, for a course of traffic."""
+"""The series of budgets that a Prometheus would scrape, for a course of traffic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tailburn.engine.names import (
-    DEFINITION_LABEL,
-    OBJECTIVE_LABEL,
     SLO_BAD_METRIC,
     SLO_BAD_RATE_RECORD,
-    SLO_LABEL,
     SLO_REQUESTS_METRIC,
     SLO_SAMPLED,
     SLO_TOTAL_RATE_RECORD,
 )
 from tailburn.engine.slo.course import Course
-from tailburn.engine.slo.definition import definition_of
-from tailburn.engine.slo.model import Objective, Slo, objectives
+from tailburn.engine.slo.model import EngineSource, Objective, QuerySource, Slo
 from tailburn.rules.promql import duration
 from tailburn.rules.recording.rates import SAMPLED_S
+from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.counters import counted, levels
+from tailburn.rules.testing.engine_inputs import engine_counters
+from tailburn.rules.testing.labels import identity, troubled, well
+from tailburn.rules.testing.query_inputs import query_counters
 from tailburn.rules.testing.unit import Input
 
 
@@ -27,7 +27,7 @@ class Scrapes:
     """How the courses of an SLO's budgets are seen: each so many seconds."""
 
     interval_s: int
-    courses: Mapping[str, Course]  # by objective
+    courses: Mapping[str, Course]  # by objective, all of the same traffic
     resets: tuple[int, ...] = ()
 
     @property
@@ -39,57 +39,66 @@ class Scrapes:
         return self.interval_s > SAMPLED_S
 
 
-def inputs_of(slo: Slo, scrapes: Scrapes) -> tuple[Input, ...]:
+@dataclass(frozen=True)
+class Fed:
+    """What is scraped, and the objectives whose course it shows.
+
+    Two objectives may rest on the same series, say two percentiles with one threshold: it can
+    show the course of one only.
+    """
+
+    inputs: tuple[Input, ...]
+    objectives: frozenset[str]
+
+
+def inputs_of(slo: Slo, scrapes: Scrapes) -> Fed:
     """Counters of the label set in trouble, and of one beside it where all is well."""
-    return tuple(_inputs(slo, scrapes))
+    found: dict[str, Input] = {}
+    shown: set[str] = set()
+    for objective in budgets_of(slo):
+        inputs = {one.series: one for one in _inputs(slo, objective, scrapes)}
+        if inputs and all(found.get(name, one) == one for name, one in inputs.items()):
+            found |= inputs
+            shown.add(objective.name)
+    return Fed(tuple(found.values()), frozenset(shown))
 
 
-def _inputs(slo: Slo, scrapes: Scrapes) -> Iterator[Input]:
-    for objective in objectives(slo):
-        course = scrapes.courses[objective.name]
-        yield from _counters(slo, objective, course, scrapes, troubled(slo), is_well=False)
-        if slo.by:
-            yield from _counters(slo, objective, course, scrapes, well(slo), is_well=True)
+def _inputs(slo: Slo, objective: Objective, scrapes: Scrapes) -> Iterator[Input]:
+    stretches = scrapes.courses[objective.name].stretches
+    bad = [stretch.bad_ratio for stretch in stretches]
+    for by, shares in ((troubled(slo), bad), (well(slo), [0.0] * len(bad))):
+        if by is None:
+            continue
+        counters = list(_counters(slo, objective, by, shares))
+        for metric, labels, counts in counters:
+            values = counted(stretches, counts, scrapes.interval_s, scrapes.resets)
+            yield Input(metric, labels, values)
+        if scrapes.are_sparse and counters:
+            everything = [1.0] * len(bad)
+            for record, counts in (
+                (SLO_TOTAL_RATE_RECORD, everything),
+                (SLO_BAD_RATE_RECORD, shares),
+            ):
+                sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
+                values = levels(stretches, counts, scrapes.interval_s)
+                yield Input(sampled, identity(slo, objective) | by, values)
 
 
-def _counters(
-    slo: Slo,
-    objective: Objective,
-    course: Course,
-    scrapes: Scrapes,
-    by: dict[str, str],
-    *,
-    is_well: bool,
-) -> Iterator[Input]:
+Counters = Iterator[tuple[str, dict[str, str], Sequence[float]]]
+
+
+def _counters(slo: Slo, objective: Objective, by: dict[str, str], bad: Sequence[float]) -> Counters:
+    """Metric, labels and the share of the requests that it counts in each stretch."""
+    if isinstance(slo.source, EngineSource):
+        return engine_counters(slo.source, objective, by, bad)
+    if isinstance(slo.source, QuerySource):
+        return query_counters(slo.source, by, bad)
+    return _service_counters(slo, objective, by, bad)
+
+
+def _service_counters(
+    slo: Slo, objective: Objective, by: dict[str, str], bad: Sequence[float]
+) -> Counters:
     labels = identity(slo, objective) | by
-    stretches = course.stretches
-    everything = [1.0] * len(stretches)
-    bad = [0.0 if is_well else stretch.bad_ratio for stretch in stretches]
-    for metric, record, ratios in (
-        (SLO_REQUESTS_METRIC, SLO_TOTAL_RATE_RECORD, everything),
-        (SLO_BAD_METRIC, SLO_BAD_RATE_RECORD, bad),
-    ):
-        values = counted(stretches, ratios, scrapes.interval_s, scrapes.resets)
-        yield Input(metric, labels, values)
-        if scrapes.are_sparse:
-            sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
-            yield Input(sampled, labels, levels(stretches, ratios, scrapes.interval_s))
-
-
-def identity(slo: Slo, objective: Objective) -> dict[str, str]:
-    """The labels by which a budget is told apart."""
-    return {
-        SLO_LABEL: slo.name,
-        OBJECTIVE_LABEL: objective.name,
-        DEFINITION_LABEL: definition_of(slo, objective),
-    }
-
-
-def troubled(slo: Slo) -> dict[str, str]:
-    """The values of `by` where the course is what the test says."""
-    return {name: f"{name}-in-trouble" for name in slo.by}
-
-
-def well(slo: Slo) -> dict[str, str]:
-    """The values of `by` where every request is good."""
-    return {name: f"{name}-that-is-well" for name in slo.by}
+    yield SLO_REQUESTS_METRIC, labels, [1.0] * len(bad)
+    yield SLO_BAD_METRIC, labels, bad

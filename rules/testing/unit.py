@@ -34,13 +34,14 @@ class UnitTest:
     """One course of events, which starts without any data."""
 
     name: str
+    interval_s: int  # between scrapes, and between evaluations
     inputs: tuple[Input, ...]
     questions: tuple[Question, ...]
 
 
 @dataclass(frozen=True)
 class TestFile:
-    """Tests that share an interval: of scrapes, and of evaluations."""
+    """Tests that share an interval."""
 
     __test__ = False  # its name is promtool's word, not pytest's
 
@@ -62,7 +63,7 @@ class TestFile:
         for test in self.tests:
             yield f"  - name: {text(test.name)}"
             yield f"    interval: {duration(self.interval_s)}"
-            yield "    input_series:"
+            yield "    input_series:" if test.inputs else "    input_series: []"
             for series in test.inputs:
                 yield f"      - series: {_single_quoted(series.series)}"
                 yield f"        values: {text(series.values)}"

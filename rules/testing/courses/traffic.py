@@ -7,8 +7,9 @@ from typing import Final
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S, Limit, Pair
 from tailburn.engine.slo.course import Course, Stretch, gap
-from tailburn.engine.slo.model import Objective, Slo, objectives
+from tailburn.engine.slo.model import Objective, Slo
 from tailburn.engine.slo.simulate import FROZEN_AT_MOST_S
+from tailburn.rules.sources.choose import budgets_of
 
 REQUESTS_PER_S: Final = 100_000.0  # so many that every share of them is whole requests
 QUICK_S: Final = MINUTE_S
@@ -32,7 +33,7 @@ class Scenario:
 
 def scenarios(slo: Slo) -> Iterator[Scenario]:
     """All that apply to an SLO."""
-    budgets = {o: pairs_of(slo, o) for o in objectives(slo)}
+    budgets = {o: _pairs_of(slo, o) for o in budgets_of(slo)}
     budgets = {objective: pairs for objective, pairs in budgets.items() if pairs}
     if not budgets:
         return
@@ -43,7 +44,7 @@ def scenarios(slo: Slo) -> Iterator[Scenario]:
         yield _slow_burn(budgets, index)
 
 
-def pairs_of(slo: Slo, objective: Objective) -> Pairs:
+def _pairs_of(slo: Slo, objective: Objective) -> Pairs:
     """The burn alerts of a budget."""
     return burn.pairs(objective.budget_ratio, burn.window_s(slo.window))
 

@@ -1,23 +1,33 @@
-"""What burn alerts must do over a course of traffic, and when it is sure."""
+"""Budget burn: every alert just before and just after it must begin and end."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from tailburn.engine.names import LONG_LABEL, OBJECTIVE_LABEL, SEVERITY_LABEL, SHORT_LABEL
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.simulate import Firing, firings
 from tailburn.rules.alerting import Alert
-from tailburn.rules.promql import selector
+from tailburn.rules.alerts import burn
 from tailburn.rules.recording.rates import SAMPLED_S, STRAIGHT_UP_TO_S
-from tailburn.rules.testing.inputs import troubled
-from tailburn.rules.testing.scenarios import Scenario
-from tailburn.rules.testing.unit import Question, sample_name
+from tailburn.rules.testing.asking import fires, is_silent
+from tailburn.rules.testing.courses.traffic import Scenario, scenarios
+from tailburn.rules.testing.inputs import Scrapes, inputs_of
+from tailburn.rules.testing.unit import Question, UnitTest
 
 _DUST_S: Final = 1.0  # nearer to an edge, rounding decides
 
 
-def questions(slo: Slo, alerts: Iterable[Alert], scenario: Scenario) -> tuple[Question, ...]:
-    """Each alert just before and just after it begins and ends; and at the end of the course.
+def tests(slo: Slo) -> Iterator[UnitTest]:
+    """A test for each course of traffic."""
+    alerts = tuple(burn.alerts(slo))
+    for scenario in scenarios(slo):
+        scrapes = Scrapes(scenario.interval_s, scenario.courses, scenario.resets)
+        fed = inputs_of(slo, scrapes)
+        asked = questions((a for a in alerts if a.objective in fed.objectives), scenario)
+        yield UnitTest(scenario.name, scenario.interval_s, fed.inputs, asked)
+
+
+def questions(alerts: Iterable[Alert], scenario: Scenario) -> tuple[Question, ...]:
+    """About each edge, and about the end of the course.
 
     Alerts whose short window holds fewer than three scrapes are not asked for, unless there is
     slack.
@@ -26,12 +36,12 @@ def questions(slo: Slo, alerts: Iterable[Alert], scenario: Scenario) -> tuple[Qu
         question
         for alert in alerts
         if alert.short_s + scenario.slack_s >= 3 * scenario.interval_s
-        for question in _of_alert(slo, alert, scenario)
+        for question in _of_alert(alert, scenario)
     ]
     return tuple(sorted(found, key=lambda question: (question.at_s, question.expr)))
 
 
-def _of_alert(slo: Slo, alert: Alert, scenario: Scenario) -> Iterator[Question]:
+def _of_alert(alert: Alert, scenario: Scenario) -> Iterator[Question]:
     assert alert.pair is not None
     course, interval_s = scenario.courses[alert.objective], scenario.interval_s
     fired = firings(course, [alert.pair])
@@ -39,7 +49,7 @@ def _of_alert(slo: Slo, alert: Alert, scenario: Scenario) -> Iterator[Question]:
     for at_s in _times(fired, course.end_s, lag_s, interval_s):
         state = _state(fired, at_s, lag_s)
         if state is not None:
-            yield _question(slo, alert, at_s, state)
+            yield fires(alert, at_s) if state else is_silent(alert, at_s)
 
 
 def lag_of(long_s: int, interval_s: int) -> float:
@@ -71,13 +81,3 @@ def _state(fired: Iterable[Firing], at_s: float, lag_s: float) -> bool | None:
         if firing.begin_s < at_s < end_s:
             return True
     return False
-
-
-def _question(slo: Slo, alert: Alert, at_s: int, fires: bool) -> Question:
-    name = "ALERTS"
-    labels = {"alertname": str(alert.kind), "alertstate": "firing"} | alert.labels
-    told_apart = (SEVERITY_LABEL, OBJECTIVE_LABEL, LONG_LABEL, SHORT_LABEL)
-    wanted = {n: v for n, v in labels.items() if n in ("alertname", "alertstate", "slo")}
-    wanted |= {n: labels[n] for n in told_apart if n in labels}
-    samples = {sample_name(name, labels | troubled(slo)): 1.0} if fires else {}
-    return Question(at_s, selector(name, wanted), samples)
