@@ -77,7 +77,7 @@ def recover(
     reader = LogReader(log_folder, position)
     replay = Replay(reader, decoder, decode_points)
     for delivery in replay:
-        keeper.take(delivery)
+        keeper.replay(delivery)
     keeper.publish()  # what was visible before the end is so again before anything else is taken
     recovered = Recovered(
         snapshot_position=found.position if found else 0,
