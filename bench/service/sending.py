@@ -4,12 +4,20 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from bench.service.running import SERVICE, Process, Service, serving
+
+WARM_S: Final = 12.0
+"""Of sending before CPU time is counted, until what is open has taken its memory for good.
+
+A machine's first touch of memory is no cost of a span, and in a virtual machine a large one.
+"""
 
 BODIES: Final = 96  # prepared: 25 MB of 512 spans each, more than any cache holds
 
@@ -49,6 +57,7 @@ class Run:
 
     outcome: Outcome
     cpu_s: float
+    measured_spans: int
     balance: dict[str, int]
     peak_bytes: int
     growth_ratio: float
@@ -63,7 +72,7 @@ class Run:
 
     @property
     def spans_per_cpu_s(self) -> float:
-        return self.balance["stored"] / self.cpu_s
+        return self.measured_spans / self.cpu_s
 
     @property
     def lost_spans(self) -> int:
@@ -75,15 +84,24 @@ def _quantile(rising: list[float], q: float) -> float:
     return rising[int(q * (len(rising) - 1))] if rising else math.nan
 
 
-def send(port: int, seconds: float, spans: int = 512, *flags: object) -> Outcome:
-    """Send from a process of its own."""
+@contextmanager
+def sending(port: int, seconds: float, spans: int, *flags: object) -> Iterator[list[Outcome]]:
+    """A sender at work in a process of its own; what it says is in the list after the block."""
     command = [
         sys.executable, "-m", "bench.service.sender", "--port", port, "--seconds", seconds,
         "--spans", spans, "--bodies", max(BODIES, BODIES * 64 // spans), *flags,
     ]  # fmt: skip
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
-    said: dict[str, Any] = json.loads(done.stdout)
-    return Outcome(**said)
+    said: list[Outcome] = []
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    try:
+        yield said
+        text, _ = process.communicate()
+    finally:
+        process.kill()
+    if process.returncode:
+        raise RuntimeError(f"the sender ended with {process.returncode}")
+    found: dict[str, Any] = json.loads(text)
+    said.append(Outcome(**found))
 
 
 def measure(
@@ -102,14 +120,19 @@ def measure(
 
 
 def _measured(service: Service, seconds: float, spans: int, flags: Sequence[object]) -> Run:
+    """CPU from the end of the warm-up until all is settled, beside spans received after it."""
     port = service.ports["OTLP/gRPC" if "--grpc" in flags else "OTLP/HTTP"]
-    before_s = service.process.cpu_s()
-    with service.process.watched() as memory:
-        outcome = send(port, seconds, spans, *flags)
+    with (
+        service.process.watched() as memory,
+        sending(port, WARM_S + seconds, spans, *flags) as said,
+    ):
+        time.sleep(WARM_S)
+        before, before_s = service.balance().get("received", 0), service.process.cpu_s()
     balance = service.until_stored()
     return Run(
-        outcome,
+        said[0],
         service.process.cpu_s() - before_s,
+        balance["received"] - before,
         balance,
         memory.peak_bytes,
         memory.growth_ratio,
@@ -120,6 +143,7 @@ def _measured(service: Service, seconds: float, spans: int, flags: Sequence[obje
 def receive_only(process: Process, port: int, seconds: float) -> float:
     """Spans per CPU second of something that keeps nothing."""
     before_s = process.cpu_s()
-    outcome = send(port, seconds)
+    with sending(port, seconds, 512) as said:
+        pass
     process.until_quiet()
-    return outcome.acknowledged_spans / (process.cpu_s() - before_s)
+    return said[0].acknowledged_spans / (process.cpu_s() - before_s)

@@ -88,7 +88,7 @@ def figures(seconds: float) -> list[Figure]:
         found: list[Stats] = marshal.loads(profile.read_bytes())
     spans = run.balance["stored"]
     shown = [Figure(what, [s / spans * 1e6], "us/span") for what, s in _seconds(STAGES, found)]
-    return [*shown, Figure("the whole process", [run.cpu_s / spans * 1e6], "us/span")]
+    return [*shown, Figure("the whole process", [run.cpu_s / run.measured_spans * 1e6], "us/span")]
 
 
 def _seconds(stages: Sequence[Stage], found: Sequence[Stats]) -> list[tuple[str, float]]:
