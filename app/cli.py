@@ -21,6 +21,7 @@ from tailburn.app.options import (
 )
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
+from tailburn.app.rules_scaling_commands import scaling
 from tailburn.app.slo_commands import slo_app
 from tailburn.app.token_commands import token_app
 
@@ -38,6 +39,7 @@ cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
 rules_app.command("check")(check_rules)
 rules_app.command("test")(test_rules)
+rules_app.command("scaling")(scaling)
 slo_app.command()(explain)
 slo_app.command()(simulate)
 

@@ -4,7 +4,9 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import Final, Literal
 
 from tailburn.app.errors import UserError
@@ -58,18 +60,29 @@ def read_texts(paths: Sequence[Source]) -> tuple[list[tuple[str, str]], list[Pro
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part.
 
-    Raises UserError where it can't be written.
+    One that is there keeps its owner and its rights. Raises UserError where it can't be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    file = path.resolve()  # a link stays one
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         try:
+            if file.exists():
+                _make_alike(temporary, file.stat())
             temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            temporary.replace(file)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: can't be written: {error.strerror}") from error
+
+
+def _make_alike(new: Path, old: os.stat_result) -> None:
+    """Make an empty file that no more may read than may read the old one."""
+    new.touch(mode=0o600)
+    with suppress(PermissionError):  # only root gives files away
+        os.chown(new, old.st_uid, old.st_gid)
+    new.chmod(S_IMODE(old.st_mode))
 
 
 def write_documents(

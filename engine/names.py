@@ -185,3 +185,13 @@ def slo_over_baseline_record(clock: str) -> str:
 # Labels: slo, hop and the `by` dimensions. Which share of the slow requests' excess a hop has.
 SLO_EXCESS_SHARE_RECORD: Final = "tailburn_slo:excess_share:ratio30m"
 SLO_OWNER_RECORD: Final = "tailburn_slo:owner:ratio30m"  # the hop with half of it or more
+
+# Signals for autoscalers. Labels: slo and its `by` dimensions. Each that asks for replicas is
+# over its target: at 1 there are enough. Hold is 1 while no replica may go, else 0.
+SCALE_TTFT_RECORD: Final = "tailburn_slo:scale_ttft:ratio"
+SCALE_OUT_RECORD: Final = "tailburn_slo:scale_out:ratio"
+SCALE_GATED_RECORD: Final = "tailburn_slo:scale_out_gated:ratio"
+SCALE_WAITING_RECORD: Final = "tailburn_slo:scale_waiting:ratio"
+SCALE_KV_RECORD: Final = "tailburn_slo:scale_kv:ratio"
+SCALE_HOLD_RECORD: Final = "tailburn_slo:scale_hold:ratio"
+SCALE_REPLICAS_RECORD: Final = "tailburn_slo:scale_replicas:count"

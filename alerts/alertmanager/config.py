@@ -12,10 +12,11 @@ from tailburn.alerts.alertmanager.merge import Additions, merge
 from tailburn.alerts.alertmanager.receivers import receiver, secret_file
 from tailburn.alerts.alertmanager.routes import routes, without_repeats
 from tailburn.alerts.alertmanager.template import TEMPLATE_FILE
-from tailburn.alerts.alertmanager.text import Item, as_block, block_of, under
+from tailburn.alerts.alertmanager.text import Item, as_block, under
 from tailburn.alerts.alertmanager.theirs import has_smarthost, names_of_receivers
 from tailburn.engine.problems import one_of
 from tailburn.engine.slo.model import Slo
+from tailburn.rules.formats.block import block_of
 from tailburn.rules.ruleset import alerts_of
 
 SECRETS: Final = "/etc/alertmanager/secrets"

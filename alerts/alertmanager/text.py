@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
+from tailburn.rules.formats.block import block_of
 
 
 @dataclass(frozen=True)
@@ -25,16 +24,6 @@ def as_block(items: Iterable[Item]) -> list[str]:
 def as_flow(items: Iterable[Item]) -> list[str]:
     """The lines of entries of a list in flow style, each followed by a comma."""
     return [line for item in items for line in (*_comment(item), f"{json.dumps(item.value)},")]
-
-
-def block_of(value: Any) -> list[str]:
-    """The lines of a value in block style."""
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.width = 4096
-    stream = StringIO()
-    yaml.dump(value, stream)
-    return stream.getvalue().splitlines()
 
 
 def under(key: str, lines: Iterable[str]) -> list[str]:
