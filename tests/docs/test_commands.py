@@ -1,7 +1,9 @@
 """Every command in a `console` or `sh` block of the README and the docs, run as it stands.
 
-They run in a folder of their own with a replayed store, the capture as `recorded/`, the rules
-of docs/hops.md as `our-hops.yaml`. Addresses of a service are those of one on free ports.
+They run in a folder of their own with a replayed store, the capture as `recorded/`, and each
+`yaml` block that begins with its name, such as `# our-hops.yaml`. What a console block shows
+below a command is what the command prints, `...` for lines left out. Addresses of a service are
+those of one on free ports.
 """
 
 import os
@@ -23,22 +25,38 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 CAPTURE = ROOT / "app" / "demo" / "vllm-0.32.0.tar.gz"
 
 _BLOCK = re.compile(r"^```(console|sh)\n(.*?)^```", re.M | re.S)
-_RULES = re.compile(r"^```yaml\n(# our-hops\.yaml.*?)^```", re.M | re.S)
+_FILE = re.compile(r"^```yaml\n(# ([\w-]+\.yaml)$.*?)^```", re.M | re.S)
 _USUAL_ADDRESSES = {"127.0.0.1:4318": "OTLP/HTTP", "127.0.0.1:9464": "web"}
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def commands() -> Iterator[tuple[str, str]]:
-    """(page, command); in a console block the lines after `$ `, in a sh block every line."""
+def commands() -> Iterator[tuple[str, str, str]]:
+    """(page, command, what is shown below it); in an sh block every line is a command."""
     for page in PAGES:
         for kind, text in _BLOCK.findall(page.read_text()):
-            for line in text.splitlines():
-                line = line.partition("  # ")[0].strip()
-                if kind == "sh" and line and not line.startswith("#"):
-                    yield page.name, line
-                elif line.startswith("$ "):
-                    yield page.name, line[2:]
+            if kind == "console":
+                yield from ((page.name, *asked) for asked in _asked(text))
+            else:
+                lines = (_command(line) for line in text.splitlines() if not line.startswith("#"))
+                yield from ((page.name, line, "") for line in lines if line)
+
+
+def files() -> Iterator[tuple[str, str]]:
+    """(name, text) of each file that a page shows."""
+    for page in PAGES:
+        for text, name in _FILE.findall(page.read_text()):
+            yield name, text
+
+
+def _asked(console: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\$ ", console, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        yield _command(command), shown.strip("\n")
+
+
+def _command(line: str) -> str:
+    return line.partition("  # ")[0].strip()
 
 
 COMMANDS = sorted(set(commands()))
@@ -51,9 +69,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(CAPTURE) as archive:
         archive.extractall(here, filter="data")
     (here / "vllm-0.32.0").rename(here / "recorded")
-    rules = _RULES.search((ROOT / "docs" / "hops.md").read_text())
-    assert rules is not None
-    (here / "our-hops.yaml").write_text(rules[1])
+    for name, text in files():
+        assert not (here / name).exists(), f"{name} is shown twice"
+        (here / name).write_text(text)
     _run(f"{shlex.join(COMMAND)} replay recorded/", here)
     return here
 
@@ -76,10 +94,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{p}: {c}" for p, c in COMMANDS])
+@pytest.mark.parametrize(
+    ("page", "command", "shown"), COMMANDS, ids=[f"{p}: {c}" for p, c, _ in COMMANDS]
+)
 def test_a_command_of_the_docs_runs(
     page: str,
     command: str,
+    shown: str,
     folder: Path,
     bin_folder: Path,
     tmp_path: Path,
@@ -98,14 +119,30 @@ def test_a_command_of_the_docs_runs(
             command = command.replace(usual, service.addresses[name].removeprefix("http://"))
         _run(command, folder, bin_folder)
     else:
-        _run(command, folder, bin_folder)
+        printed = _run(command, folder, bin_folder)
+        if shown:
+            assert _pattern(shown).fullmatch(_plain(printed)), f"{command}\n{printed}"
 
 
 def test_there_are_commands_to_run() -> None:
     assert len(COMMANDS) > 10
 
 
-def _run(command: str, folder: Path, bin_folder: Path | None = None) -> None:
+def _plain(text: str) -> str:
+    """Lines without what no reader sees: spaces at their ends, empty lines around them."""
+    return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+
+
+def _pattern(shown: str) -> re.Pattern[str]:
+    """What a command must print: a line of `...` stands for any number of lines."""
+    lines = _plain(shown).splitlines()
+    return re.compile(
+        "".join("(?:.*\n)*" if line == "..." else f"{re.escape(line)}\n" for line in lines)
+    )
+
+
+def _run(command: str, folder: Path, bin_folder: Path | None = None) -> str:
+    """Run it and give what it prints; it must end with 0."""
     known = environment()
     if bin_folder is not None:
         known["PATH"] = os.pathsep.join([str(bin_folder), known["PATH"]])
@@ -113,3 +150,4 @@ def _run(command: str, folder: Path, bin_folder: Path | None = None) -> None:
         command, shell=True, cwd=folder, env=known, capture_output=True, text=True
     )
     assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
+    return ended.stdout
