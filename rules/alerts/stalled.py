@@ -31,11 +31,12 @@ def alerts(slo: Slo) -> Iterator[Alert]:
         in_flight, moved = _engine(slo, slo.source, duration(long_s))
     else:
         return
+    waited = f"min_over_time(({in_flight})[{duration(long_s)}:1m]) > 0"
     yield Alert(
         kind=Kind.STALLED,
         severity=Severity.PAGE,
         slo=slo,
-        condition=f"min_over_time(({in_flight})[{duration(long_s)}:1m]) > 0\nunless\n{moved} > 0",
+        condition="\nunless\n".join((waited, *(f"{counter} > 0" for counter in moved))),
         long_s=long_s,
         short_s=long_s,
         annotations=told(
@@ -57,18 +58,18 @@ def patience_s(slo: Slo) -> int:
     return max(LEAST_S, minutes * burn.MINUTE_S)
 
 
-def _service(slo: Slo, window: str) -> tuple[str, str]:
-    labels = by((SLO_LABEL, *slo.by))
-    finished = selector(
-        "", {SLO_LABEL: slo.name}, __name__=f"{SLO_REQUESTS_METRIC}|{SLO_UNMEASURED_METRIC}"
-    )
+def _service(slo: Slo, window: str) -> tuple[str, tuple[str, ...]]:
+    labels, chosen = by((SLO_LABEL, *slo.by)), {SLO_LABEL: slo.name}
     return (
-        f"sum {labels} ({selector(SLO_IN_FLIGHT_METRIC, {SLO_LABEL: slo.name})})",
-        f"sum {labels} (rate({finished}[{window}]))",
+        f"sum {labels} ({selector(SLO_IN_FLIGHT_METRIC, chosen)})",
+        tuple(
+            f"sum {labels} (rate({selector(metric, chosen)}[{window}]))"
+            for metric in (SLO_REQUESTS_METRIC, SLO_UNMEASURED_METRIC)
+        ),
     )
 
 
-def _engine(slo: Slo, source: EngineSource, window: str) -> tuple[str, str]:
+def _engine(slo: Slo, source: EngineSource, window: str) -> tuple[str, tuple[str, ...]]:
     told = engine_of(source)
     gauges = (engine.summed(slo, source, engine.selected(source, g)) for g in told.in_flight)
-    return " + ".join(gauges), engine.rate(slo, source, told.progress, window)
+    return " + ".join(gauges), (engine.rate(slo, source, told.progress, window),)

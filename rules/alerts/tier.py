@@ -67,7 +67,7 @@ def _ticket(slo: Slo, budget: Objective) -> Alert:
         selector(f"{record}{WINDOW}", identity(slo, budget))
         for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
     )
-    enough = f"({total} * {WINDOW_S} >= {SAMPLES[_TICKET]})"
+    enough = f"({total} >= {SAMPLES[_TICKET]} / {WINDOW_S})"
     labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
     what = f"{budget.clock.upper()} {_TICKET}"
     return Alert(

@@ -64,6 +64,8 @@ def straight(slo: Slo, windows: Windows) -> Iterator[Rule]:
 
 def averaged(slo: Slo, windows: Windows) -> Iterator[Rule]:
     """The sampled rates, then their means over the longer windows."""
+    if not windows.budgets:
+        return
     yield from rates_of(slo, windows.budgets[SAMPLED_S], duration(SAMPLED_S), SLO_SAMPLED)
     for window_s in windows.averaged():
         window = duration(window_s)
