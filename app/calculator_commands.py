@@ -11,6 +11,7 @@ from tailburn.app.slo_commands import SloPaths
 
 if TYPE_CHECKING:
     from tailburn.engine.slo.course import Stretch
+    from tailburn.engine.slo.model import Slo
 
 
 def explain(
@@ -43,18 +44,34 @@ def explain(
         budgets = explained(slo, textbook)
         if json:
             json_lines(row for budget in budgets for row in burn_rows(budget, bad_ratios))
-            json_lines(other_rows(slo) if not textbook else ())
+            json_lines(other_rows(slo, bad_ratios) if not textbook else ())
         else:
             for budget in budgets:
                 _echo(text.heading(budget))
                 stdout().print(text.burn_table(budget, bad_ratios))
                 _echo([*text.sentences(budget), "", *text.plot(budget), ""])
-            _echo(text.others(slo) if not textbook else ())
+            if not textbook:
+                _tell_others(slo, bad_ratios)
         refused += [] if textbook else refusals(slo, budgets)
     for line in refused:
         stderr().print(harmless(line))
     if refused:
         raise typer.Exit(1)
+
+
+def _tell_others(slo: "Slo", bad_ratios: Sequence[float]) -> None:
+    """The alerts that rest on no budget's burn."""
+    from tailburn.app.calculators.explain_text import others, others_table
+    from tailburn.app.terminal.output import stdout
+
+    told = list(others(slo))
+    if not told:
+        return
+    typer.echo(f"{slo.name}, besides the burn of budgets")
+    drawn = others_table(slo, bad_ratios)
+    if drawn is not None:
+        stdout().print(drawn)
+    _echo([*told, ""])
 
 
 def simulate(

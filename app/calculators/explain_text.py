@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from tailburn.app.calculators.explaining import Explained, other_alerts
+from tailburn.app.calculators.explaining import Explained, other_alerts, times_of
+from tailburn.app.calculators.shares import Shares, shares_of
 from tailburn.app.calculators.words import percent, span, title, windows
 from tailburn.app.terminal.plots import TICK, WIDTH, axis, log_plot
 from tailburn.app.terminal.tables import table
@@ -23,6 +24,7 @@ from tailburn.engine.slo.burn import (
     reset_s,
 )
 from tailburn.engine.slo.model import Slo
+from tailburn.engine.slo.quantities import write_time
 from tailburn.rules.annotating import definition
 
 _TIMES = (
@@ -65,17 +67,15 @@ def burn_table(budget: Explained, bad_ratios: Sequence[float]) -> Table:
             f"{pair.factor:.3g}",
             percent(pair.threshold_ratio),
             percent(budget_used_ratio(pair, budget.window_s)),
-            *(_times(pair, bad) for bad in bad_ratios),
+            *(_cell(pair, bad) for bad in bad_ratios),
         ]
         drawn.add_row(*map(plain, cells))
     return drawn
 
 
-def _times(pair: Pair, bad_ratio: float) -> str:
-    detection = detection_s(pair, bad_ratio)
-    if detection is None:
-        return span(None)
-    return f"{span(detection)} / {span(reset_s(pair, bad_ratio))}"
+def _cell(watched: Pair | Shares, bad_ratio: float) -> str:
+    detection, reset = times_of(watched, bad_ratio)
+    return span(None) if detection is None else f"{span(detection)} / {span(reset)}"
 
 
 def sentences(budget: Explained) -> Iterator[str]:
@@ -131,6 +131,31 @@ def _first(pairs: Sequence[Pair], severity: Severity, bad_ratio: float) -> float
     return min((time for time in times if time is not None), default=None)
 
 
+def others_table(slo: Slo, bad_ratios: Sequence[float]) -> Table | None:
+    """The other alerts that rest on shares of bad requests; None where there are none."""
+    alike: dict[tuple[str, str, Shares], list[str]] = {}
+    for alert in other_alerts(slo):
+        shares = shares_of(alert)
+        if shares is not None:
+            key = (str(alert.severity), str(alert.kind), shares)
+            alike.setdefault(key, []).append(alert.objective)
+    drawn = table(["alert", "of", "bad over"], [f"{percent(bad)} bad" for bad in bad_ratios])
+    for (severity, kind, shares), named in alike.items():
+        cells = [
+            f"{severity} {kind}",
+            ", ".join(named),
+            _over(shares),
+            *(_cell(shares, bad) for bad in bad_ratios),
+        ]
+        drawn.add_row(*map(plain, cells))
+    return drawn if alike else None
+
+
+def _over(shares: Shares) -> str:
+    over = " and ".join(f"{percent(share)} in {write_time(s)}" for share, s in shares.over)
+    return f"{over}, for {write_time(shares.for_s)}" if shares.for_s else over
+
+
 def others(slo: Slo) -> Iterator[str]:
     """The alerts that rest on no budget's burn, in the words that they carry themselves."""
     alike: dict[tuple[str, str], list[str]] = {}
@@ -138,4 +163,5 @@ def others(slo: Slo) -> Iterator[str]:
         said = _TEMPLATE.sub("", alert.annotations.get("description", ""))
         alike.setdefault((f"{alert.severity} {alert.kind}", said), []).append(alert.objective)
     for (name, said), named in alike.items():
-        yield harmless(f"{' '.join(filter(None, (name, ', '.join(filter(None, named)))))}: {said}")
+        of = ", ".join(filter(None, named))
+        yield harmless(f"{name} {of}: {said}" if of else f"{name}: {said}")

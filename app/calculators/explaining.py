@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tailburn.app.calculators.shares import Shares, shares_of
 from tailburn.app.calculators.words import percent, span
 from tailburn.engine.slo.burn import (
     MINUTE_S,
@@ -98,17 +99,22 @@ def burn_rows(budget: Explained, bad_ratios: Sequence[float]) -> Iterator[dict[s
             }
 
 
-def _times(pair: Pair, bad_ratio: float) -> dict[str, float | None]:
-    return {
-        "bad_ratio": bad_ratio,
-        "detection_s": detection_s(pair, bad_ratio),
-        "reset_s": reset_s(pair, bad_ratio),
-    }
+def times_of(watched: Pair | Shares, bad_ratio: float) -> tuple[float | None, float | None]:
+    """Seconds to detect and to reset at a share of bad requests that sets in at once."""
+    if isinstance(watched, Shares):
+        return watched.detection_s(bad_ratio), watched.reset_s(bad_ratio)
+    return detection_s(watched, bad_ratio), reset_s(watched, bad_ratio)
 
 
-def other_rows(slo: Slo) -> Iterator[dict[str, Any]]:
-    """One row for each alert that rests on no budget's burn."""
+def _times(watched: Pair | Shares, bad_ratio: float) -> dict[str, float | None]:
+    detection, reset = times_of(watched, bad_ratio)
+    return {"bad_ratio": bad_ratio, "detection_s": detection, "reset_s": reset}
+
+
+def other_rows(slo: Slo, bad_ratios: Sequence[float]) -> Iterator[dict[str, Any]]:
+    """One row for each alert that rests on no budget's burn; `at` only where shares matter."""
     for alert in other_alerts(slo):
+        shares = shares_of(alert)
         yield {
             "slo": slo.name,
             "objective": alert.objective,
@@ -117,6 +123,7 @@ def other_rows(slo: Slo) -> Iterator[dict[str, Any]]:
             "long_s": alert.long_s,
             "short_s": alert.short_s,
             "for_s": alert.for_s,
+            "at": [] if shares is None else [_times(shares, bad) for bad in bad_ratios],
         }
 
 

@@ -78,7 +78,8 @@ def test_explain_reads_standard_input(file: Path) -> None:
 
 
 def test_explain_gives_the_figures_as_json(file: Path) -> None:
-    told = [row for row in rows(run("explain", file, "--at", "10%", "--json")) if "at" in row]
+    told = rows(run("explain", file, "--at", "10%", "--json"))
+    told = [row for row in told if "burn_rate" in row]
     assert [row["objective"] for row in told[::4]] == [
         "availability",
         "ttft_p95",
@@ -104,6 +105,18 @@ def test_explain_gives_the_figures_as_json(file: Path) -> None:
             }
         ],
     }
+
+
+def test_explain_tells_the_other_alerts_too(file: Path) -> None:
+    told = run("explain", file).stdout
+    assert "\nchat, besides the burn of budgets\n" in told
+    assert "ticket TailburnTier ttft_p95: TTFT p95 of the last 5m stayed above 500 ms" in told
+    assert "{{" not in told
+    others = [r for r in rows(run("explain", file, "--at", "10%", "--json")) if "for_s" in r]
+    (tier,) = (r for r in others if (r["alert"], r["objective"]) == ("TailburnTier", "ttft_p95"))
+    assert tier["at"] == [
+        {"bad_ratio": 0.1, "detection_s": 150 + 300, "reset_s": pytest.approx(150)}
+    ]
 
 
 @pytest.mark.parametrize("objective", [0.999, 0.99, 0.95, 0.9])
@@ -133,8 +146,8 @@ def test_explain_reproduces_the_workbook_s_table(tmp_path: Path, objective: floa
 def test_the_rules_own_pairs_are_the_workbook_s_from_99_percent_on(file: Path) -> None:
     def figures(*flags: str) -> list[dict[str, Any]]:
         told = rows(run("explain", file, "--json", *flags))
-        narrow = [row for row in told if row["objective"] in ("availability", "ttft_p99")]
-        return [{k: v for k, v in row.items() if k != "limit"} for row in narrow if "at" in row]
+        narrow = [r for r in told if r["objective"] in ("availability", "ttft_p99")]
+        return [{k: v for k, v in r.items() if k != "limit"} for r in narrow if "burn_rate" in r]
 
     assert figures() == figures("--textbook")
 
