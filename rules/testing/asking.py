@@ -19,11 +19,11 @@ _TOLD_APART = (
 )
 
 
-def fires(alert: Alert, at_s: int, by: dict[str, str] | None = None) -> Question:
-    """It fires for the label set in trouble, or for the one given, and for no other."""
+def fires(alert: Alert, at_s: int, *by: dict[str, str]) -> Question:
+    """It fires for the label set in trouble, or for those given, and for no other."""
     labels = _labels(alert)
-    carried = troubled(alert.slo) if by is None else by
-    return Question(at_s, _asked(labels), {sample_name(_ALERTS, labels | carried): 1.0})
+    names = (sample_name(_ALERTS, labels | one) for one in by or (troubled(alert.slo),))
+    return Question(at_s, _asked(labels), dict.fromkeys(names, 1.0))
 
 
 def is_silent(alert: Alert, at_s: int) -> Question:

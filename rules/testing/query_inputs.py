@@ -27,9 +27,10 @@ class _Series:
     def labels(self) -> set[str]:
         return {name for name, _, _ in self.matchers}
 
-    @property
-    def values(self) -> Iterator[str]:
-        return (part for _, _, text in self.matchers for part in text.split("|"))
+    def named(self, label: str) -> Iterator[str]:
+        """Values that the matchers of a label spell out."""
+        texts = (text for name, _, text in self.matchers if name == label)
+        return (part for text in texts for part in text.split("|"))
 
 
 def query_counters(source: QuerySource, by: Mapping[str, str], bad: Sequence[float]) -> Counters:
@@ -66,10 +67,10 @@ def _labels(
 ) -> dict[str, str] | None:
     """Labels that all of these select, and the other does not; None where none is found."""
     asked = (*selected_by, unless) if unless else selected_by
-    usual = [value for one in asked for value in one.values] + list(_USUAL_VALUES)
     labels = dict(by)
     for label in sorted({label for one in asked for label in one.labels} - set(by)):
-        wanted = [v for v in usual if all(one.selects(label, v) for one in selected_by)]
+        values = (*_USUAL_VALUES, *(value for one in asked for value in one.named(label)))
+        wanted = [v for v in values if all(one.selects(label, v) for one in selected_by)]
         if not wanted:
             return None
         apart = [v for v in wanted if unless is not None and not unless.selects(label, v)]

@@ -4,10 +4,26 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from tailburn.engine.slo.model import Slo
-from tailburn.rules.testing.courses import burn
+from tailburn.rules.testing.courses import (
+    acceptable,
+    burn,
+    consistency,
+    deadline,
+    percentiles,
+    stalled,
+    unmeasured,
+)
 from tailburn.rules.testing.unit import TestFile, UnitTest
 
-COURSES: Final[tuple[Callable[[Slo], Iterator[UnitTest]], ...]] = (burn.tests,)
+COURSES: Final[tuple[Callable[[Slo], Iterator[UnitTest]], ...]] = (
+    burn.tests,
+    deadline.tests,
+    stalled.tests,
+    acceptable.tests,
+    percentiles.tests,
+    consistency.tests,
+    unmeasured.tests,
+)
 
 
 def tests_of(slo: Slo, rule_files: Iterable[str]) -> Iterator[TestFile]:

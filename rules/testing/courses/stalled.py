@@ -1,0 +1,78 @@
+"""Stalled queue: requests in flight, and nothing finishes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tailburn.engine.names import SLO_IN_FLIGHT_METRIC, SLO_LABEL, SLO_REQUESTS_METRIC
+from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
+from tailburn.engine.slo.course import Stretch
+from tailburn.engine.slo.model import EngineSource, Slo
+from tailburn.rules.alerting import Alert
+from tailburn.rules.alerts import stalled
+from tailburn.rules.sources.choose import budgets_of
+from tailburn.rules.sources.engines import engine_of
+from tailburn.rules.testing.asking import fires, is_silent
+from tailburn.rules.testing.counters import counted, levels
+from tailburn.rules.testing.engine_inputs import source_labels
+from tailburn.rules.testing.labels import identity, troubled
+from tailburn.rules.testing.unit import Input, UnitTest
+
+_LONGEST_S: Final = 6 * HOUR_S  # a longer patience would take minutes to test
+_IN_FLIGHT: Final = 3.0
+_BUSY_S: Final = 10 * MINUTE_S
+
+
+def tests(slo: Slo) -> Iterator[UnitTest]:
+    """A stall that ends; and an idle service, which has nothing to finish."""
+    for alert in stalled.alerts(slo):
+        if alert.long_s <= _LONGEST_S:
+            yield _stall(slo, alert)
+            yield _idle(slo, alert)
+
+
+def _stall(slo: Slo, alert: Alert) -> UnitTest:
+    step_s = _step_s(alert)
+    stall_s = _whole(alert.long_s * 1.5, step_s)
+    busy_s = _whole(_BUSY_S, step_s)
+    finishing = [Stretch(busy_s, 0, 1.0), Stretch(stall_s, 0, 0.0), Stretch(4 * step_s, 0, 1.0)]
+    begin_s, end_s = busy_s + alert.long_s, busy_s + stall_s
+    asked = (
+        is_silent(alert, begin_s - 2 * step_s),
+        fires(alert, begin_s + 2 * step_s),
+        fires(alert, end_s),
+        is_silent(alert, end_s + 2 * step_s),
+    )
+    inputs = tuple(_inputs(slo, finishing, _IN_FLIGHT, step_s))
+    return UnitTest(f"{alert.kind}: none finishes, then they do", step_s, inputs, asked)
+
+
+def _idle(slo: Slo, alert: Alert) -> UnitTest:
+    step_s = _step_s(alert)
+    busy_s, idle_s = _whole(_BUSY_S, step_s), _whole(alert.long_s * 1.5, step_s)
+    finishing = [Stretch(busy_s, 0, 1.0), Stretch(idle_s, 0, 0.0)]
+    inputs = tuple(_inputs(slo, finishing, 0.0, step_s))
+    asked = (is_silent(alert, busy_s + idle_s),)
+    return UnitTest(f"{alert.kind}: nobody asks", step_s, inputs, asked)
+
+
+def _inputs(slo: Slo, finishing: list[Stretch], in_flight: float, step_s: int) -> Iterator[Input]:
+    everything = [1.0] * len(finishing)
+    gauge = levels([Stretch(s.for_s, 0, in_flight) for s in finishing], everything, step_s)
+    counter = counted(finishing, everything, step_s, ())
+    if isinstance(slo.source, EngineSource):
+        engine, labels = engine_of(slo.source), source_labels(slo.source, troubled(slo))
+        yield from (Input(metric, labels, gauge) for metric in engine.in_flight)
+        yield Input(engine.progress, labels, counter)
+        return
+    yield Input(SLO_IN_FLIGHT_METRIC, {SLO_LABEL: slo.name} | troubled(slo), gauge)
+    for budget in budgets_of(slo):
+        yield Input(SLO_REQUESTS_METRIC, identity(slo, budget) | troubled(slo), counter)
+
+
+def _step_s(alert: Alert) -> int:
+    """Shorter than the five minutes after which Prometheus takes a gauge for gone."""
+    return MINUTE_S if alert.long_s <= HOUR_S else 240
+
+
+def _whole(seconds: float, step_s: int) -> int:
+    return -(-round(seconds) // step_s) * step_s
