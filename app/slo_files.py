@@ -126,11 +126,7 @@ def _files(path: Source, problems: list[Problem]) -> Iterator[Source]:
     if not path.is_dir():
         yield path
         return
-    try:
-        found = sorted(x for x in path.rglob("*") if x.suffix in SUFFIXES and x.is_file())
-    except OSError as error:
-        problems.append(_unreadable(str(path), error.strerror or str(error)))
-        return
+    found = sorted(x for x in path.rglob("*") if x.suffix in SUFFIXES and x.is_file())
     if not found:
         problems.append(_unreadable(str(path), "no file in it ends in .yaml or .yml"))
     yield from found

@@ -188,7 +188,7 @@ def whole(lowest: int, highest: int, why: str = "") -> Callable[[Any], int]:
 def _flag(value: Any) -> bool:
     text = _line(value)
     if text not in ("true", "false"):
-        raise _wanted("want true or false")
+        raise _wanted(one_of(text, ("true", "false")))
     return text == "true"
 
 

@@ -266,6 +266,47 @@ FAULTS = {
         "spec.goodput: '95%' needs each request's clocks together, which vllm's histograms don't "
         "tell; remove it, or the source",
     ),
+    "queries without an objective": (
+        "source: {queries: {bad: 'rate(x[{{.window}}])', total: 'rate(y[{{.window}}])'}}",
+        "spec.source.queries: have no objective; set spec.availability",
+    ),
+    "exclusions of histograms": (
+        "availability: 99%\nexclude: {http_status: 404}\nsource: {engine: vllm}",
+        "spec.exclude: can't be taken out of vllm's histograms; remove it, or the source",
+    ),
+    "a window longer than a year": (
+        "window: 400d\navailability: 99%",
+        "spec.window: '400d' is out of bounds; want a time from 1d to 366d",
+    ),
+    "a ratio that is no number": (
+        "consistency: {p99_over_p50: 3x}",
+        "spec.consistency.p99_over_p50: '3x' is no number; want one such as 3",
+    ),
+    "a ratio that any answer breaks": (
+        "consistency: {p99_over_p50: 1}",
+        "spec.consistency.p99_over_p50: '1' is out of bounds; want a number from 1.01 to 1000",
+    ),
+    "a per cent where a ratio is meant": (
+        "scale_out: {at: 80%}\nclocks: {ttft: {acceptable: {p99: 1s}}}",
+        "spec.scale_out.at: '80%' is no number; want one such as 0.8",
+    ),
+    "a baseline of too many days": (
+        "regression: {days: 7}",
+        "spec.regression.days: '7' is out of bounds; want a whole number from 1 to 3: the median "
+        "of so many days is the baseline",
+    ),
+    "a flag that is none": (
+        "availability: 99%\nsource: {engine: vllm, relabelled: yes}",
+        "spec.source.relabelled: 'yes' is not known; want one of false, true",
+    ),
+    "a text of many lines": (
+        'availability: 99%\nselect: {model: "a\\nb"}',
+        "spec.select.model: 'a\\nb' holds a line break or control character; want one line of text",
+    ),
+    "a text that is too long": (
+        f"availability: 99%\nselect: {{model: {'a' * 1025}}}",
+        f"spec.select.model: '{'a' * 59}…' is 1025 characters long; want at most 1024",
+    ),
     "a promise of nothing": (
         "clocks: {ttft: {target: {p95: 1s}}}",
         "spec: promises nothing; set availability, goodput, or a clock's acceptable p95",
@@ -318,6 +359,22 @@ def test_names_that_prometheus_would_refuse_are_refused(metadata: str, wanted: s
     (problem,) = told(text)
     assert wanted in problem
     assert problem.startswith("0.yaml:3: metadata.")
+
+
+def test_a_label_is_no_dimension_of_by() -> None:
+    text = slo_text("availability: 99%\nby: [model]").replace(
+        "name: chat", "name: chat, labels: {model: a}"
+    )
+    assert told(text) == [
+        "0.yaml:3: metadata.labels.model: 'model' is a dimension in spec.by too; "
+        "rename the label, say my_model"
+    ]
+
+
+def test_a_source_of_another_vantage_can_be_accepted() -> None:
+    slo = one(slo_text("availability: 99%\nsource: {engine: vllm, relabelled: true}"))
+    assert isinstance(slo.source, EngineSource)
+    assert slo.source.relabelled
 
 
 def test_every_fault_of_every_file_is_told_at_once_in_the_order_of_the_files() -> None:

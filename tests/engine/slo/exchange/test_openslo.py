@@ -169,6 +169,55 @@ def test_a_rolling_month_has_so_many_days_and_says_so(duration: str, days: int) 
     assert f"has no fixed length when rolling; {days}d is taken for it" in lost(text)[-1]
 
 
+def ratio(raw: str, kind: str) -> str:
+    """An SLO on one query for a ratio."""
+    head, tail = TEXT[: TEXT.index("        counter:")], TEXT[TEXT.index("  timeWindow:") :]
+    source = f"{{type: Prometheus, spec: {{query: '{raw}'}}}}"
+    return f"{head}        rawType: {kind}\n        raw: {{metricSource: {source}}}\n{tail}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [("failure", "(x / y[{{.window}}]) >= 0"), ("success", "(1 - (x / y[{{.window}}])) >= 0")],
+)
+def test_a_ratio_is_of_the_good_or_the_bad(kind: str, bad: str) -> None:
+    imported = import_slos([("f", ratio("rate(x[{{.window}}]) / rate(y[{{.window}}])", kind))])
+    (slo,) = slos_of(imported)
+    assert isinstance(slo.source, QuerySource)
+    assert slo.source.bad == bad.replace(
+        "x / y[{{.window}}]", "rate(x[{{.window}}]) / rate(y[{{.window}}])"
+    )
+    assert "knows no traffic" in str(imported.lost[-1])
+
+
+def test_a_query_that_is_no_promql_is_left_out_and_named() -> None:
+    for query in ("sum)orders_total", "1 + orders_total"):
+        told = lost(TEXT.replace("sum by (pool) (orders_total)", f"'{query}'"))
+        assert any("has no range; want rate(x[{{.window}}]) of a counter" in line for line in told)
+
+
+def test_an_slo_without_an_indicator_is_told() -> None:
+    text = TEXT[:START] + TEXT[TEXT.index("  timeWindow:") :]
+    assert told(text) == [
+        "0:15: spec.objectives[0]: has no indicator; want spec.indicator or spec.indicatorRef"
+    ]
+    assert "has no ratioMetric; want good or bad" in told(TEXT.replace("ratioMetric:", "other:"))[0]
+
+
+def test_an_objective_may_have_an_indicator_of_its_own() -> None:
+    text = REFERRING.replace("  indicatorRef: orders-ratio\n", "").replace(
+        "target: 0.995", "target: 0.995, indicatorRef: orders-ratio"
+    )
+    (slo,) = slos_of(import_slos([("slo", text), ("sli", INDICATOR)]))
+    assert isinstance(slo.source, QuerySource)
+
+
+def test_a_window_that_is_not_said_is_thirty_days() -> None:
+    text = TEXT.replace("  timeWindow:\n    - {duration: 4w, isRolling: true}\n", "")
+    (slo,) = slos_of(import_slos([("f", text)]))
+    assert slo.window == Rolling(30 * 86_400)
+
+
 LEFT_OUT = {
     "a gauge against a value": (
         TEXT.replace("ratioMetric:", "thresholdMetric:"),
@@ -268,6 +317,13 @@ def test_calendars_survive_the_way_out_and_back() -> None:
         (slo,) = parse([("f", text)]).slos
         (again,) = slos_of(import_slos([("f", export_openslo([slo], queries).text)]))
         assert again.window == slo.window
+
+
+def test_what_no_series_counts_is_listed() -> None:
+    (chat,) = parse([("f", CHAT)]).slos
+    exported = export_openslo([chat], lambda slo, objective: None)
+    assert exported.text == ""
+    assert [p.field for p in exported.lost][-1] == "tpot_p95"
 
 
 def test_what_openslo_has_no_words_for_is_listed() -> None:

@@ -154,6 +154,13 @@ FAULTS = {
         "no_query: |",
         "21: slos[1].sli.raw.error_ratio_query: is empty; want a text",
     ),
+    "a ratio without its range": (
+        "[{{.window}}]))\n          /\n          sum(rate(searches_total[{{.window}}]))",
+        "[5m]))",
+        "22: slos[1].sli.raw.error_ratio_query: 'sum(rate(slow_total[5m]))\\n' has no {{.window}}",
+    ),
+    "labels that are a list": ("{owner: team-a}", "[a]", "3: labels: want a mapping of names"),
+    "SLOs that are no list": ("slos:\n", "slos: a\nx:\n", "4: slos: 'a' want a list"),
     "an alert without a name": (
         "name: OrdersFail",
         "name: ''",
