@@ -5,7 +5,7 @@ two alerts could mute each other and nobody would be told: faster over slower, p
 wider over narrower, and what makes a measurement meaningless over what rests on it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,14 +18,14 @@ from tailburn.engine.names import (
     TEAM_LABEL,
 )
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.slo.model import Slo
+from tailburn.engine.slo.model import Clock, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.promql import duration
 
 ALERTNAME: Final = "alertname"
 OURS: Final = begins(ALERTNAME, "Tailburn")
 
-_OF_WHAT_IS_SEEN: Final = (Kind.TIER, Kind.REGRESSION, Kind.CONSISTENCY, Kind.SCALE_OUT)
+_OF_WHAT_IS_SEEN: Final = (Kind.TIER, Kind.REGRESSION, Kind.SCALE_OUT)
 """Percentiles of the requests that were seen: of no meaning where too many were not."""
 _OUTSIDE_IN: Final = ("client", "gateway", "engine")
 
@@ -57,14 +57,20 @@ class Inhibition:
         }
 
 
-def inhibitions(slos: Sequence[Slo], alerts: Iterable[Alert]) -> tuple[Inhibition, ...]:
-    """What the alerts of these SLOs mute among each other."""
+def inhibitions(slos: Sequence[Slo], alerts: Sequence[Alert]) -> tuple[Inhibition, ...]:
+    """What the alerts of these SLOs mute among each other; no rule that none of them matches."""
     scope = (SLO_LABEL, *sorted({dimension for slo in slos for dimension in slo.by}))
-    return (
+    rules = (
         *_faster_over_slower(alerts, scope),
         _page_over_ticket(scope),
         *_unmeasured(scope),
         *_wider_over_narrower(slos),
+    )
+    fire = [{ALERTNAME: str(alert.kind), **alert.labels} for alert in alerts]
+    return tuple(
+        rule
+        for rule in rules
+        if all(any(_all_match(m, labels) for labels in fire) for m in (rule.source, rule.target))
     )
 
 
@@ -97,23 +103,23 @@ def _page_over_ticket(scope: tuple[str, ...]) -> Inhibition:
     )
 
 
-def _unmeasured(scope: tuple[str, ...]) -> list[Inhibition]:
+def _unmeasured(scope: tuple[str, ...]) -> Iterator[Inhibition]:
     """Tickets that rest on what was not measured; never a page, which had its data."""
     unmeasured = is_any(ALERTNAME, [Kind.UNMEASURED])
-    return [
-        Inhibition(
-            "requests that do not finish are not measured either",
-            (is_any(ALERTNAME, [Kind.STALLED]),),
-            (unmeasured,),
-            scope,
-        ),
-        Inhibition(
-            "what it rests on was not measured",
-            (unmeasured,),
-            (is_any(ALERTNAME, _OF_WHAT_IS_SEEN), is_any(SEVERITY_LABEL, [Severity.TICKET])),
-            scope,
-        ),
-    ]
+    yield Inhibition(
+        "requests that do not finish are not measured either",
+        (is_any(ALERTNAME, [Kind.STALLED]),),
+        (unmeasured,),
+        scope,
+    )
+    of_clock = (is_any(ALERTNAME, _OF_WHAT_IS_SEEN), is_any(SEVERITY_LABEL, [Severity.TICKET]))
+    for clock in Clock:
+        named = begins(OBJECTIVE_LABEL, f"{clock}_")
+        why = f"{clock.upper()} was not measured"
+        yield Inhibition(why, (unmeasured, named), (*of_clock, named), scope)
+    for named in (is_any(OBJECTIVE_LABEL, ["completion"]), begins(OBJECTIVE_LABEL, "e2e_")):
+        consistency = (is_any(ALERTNAME, [Kind.CONSISTENCY]),)
+        yield Inhibition("E2E was not measured", (unmeasured, named), consistency, scope)
 
 
 def _wider_over_narrower(slos: Sequence[Slo]) -> list[Inhibition]:

@@ -52,11 +52,29 @@ def test_a_page_leaves_the_word_that_data_are_missing() -> None:
 
 
 def test_missing_data_mute_what_rests_on_them_and_no_page() -> None:
-    missing = alert(Kind.UNMEASURED, "ticket", model="a")
+    missing = alert(Kind.UNMEASURED, "ticket", objective="ttft_p95", model="a")
     assert is_muted(alert(Kind.TIER, "ticket", objective="ttft_p95", model="a"), missing)
-    assert is_muted(alert(Kind.REGRESSION, "ticket", model="a"), missing)
-    assert not is_muted(alert(Kind.TIER, "page", objective="ttft_p50", model="a"), missing)
-    assert not is_muted(burn("3d", "ticket", model="a"), missing)
+    assert is_muted(alert(Kind.REGRESSION, "ticket", objective="ttft_p99", model="a"), missing)
+    assert not is_muted(alert(Kind.TIER, "page", objective="ttft_p50_critical", model="a"), missing)
+    assert not is_muted(burn("3d", "ticket", model="a", objective="ttft_p95"), missing)
+
+
+def test_a_clock_that_is_missing_mutes_nothing_of_another() -> None:
+    missing = alert(Kind.UNMEASURED, "ticket", objective="availability", model="a")
+    assert not is_muted(alert(Kind.TIER, "ticket", objective="ttft_p95", model="a"), missing)
+
+
+def test_completion_that_is_missing_mutes_its_consistency() -> None:
+    missing = alert(Kind.UNMEASURED, "ticket", "documents", objective="completion")
+    consistency = alert(Kind.CONSISTENCY, "ticket", "documents", objective="consistency")
+    assert is_muted(consistency, missing)
+    assert not is_muted(missing, consistency)
+
+
+def test_no_rule_is_written_that_no_alert_can_match() -> None:
+    assert inhibitions([GATEWAY], []) == ()
+    of_gateway = inhibitions([GATEWAY], [a for a in all_alerts() if a.slo is GATEWAY])
+    assert not any("measured" in rule.why and "TTFT" in rule.why for rule in of_gateway)
 
 
 def test_a_stalled_queue_says_why_nothing_is_measured() -> None:
