@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailburn.app.options import AsJson
+from tailburn.app.slo_presets import Preset, preset_text
 
 if TYPE_CHECKING:
     from tailburn.engine.problems import Problem
@@ -38,15 +38,6 @@ Output = Annotated[
 ]
 
 
-class Preset(StrEnum):
-    """Kinds of serving that want different clocks."""
-
-    CHAT = "chat"
-    COMPLETION = "completion"
-    DOCUMENT = "document"
-    BATCH = "batch"
-
-
 @slo_app.command()
 def init(
     preset: Annotated[
@@ -65,7 +56,6 @@ def init(
     """Write a first, commented file, with usual figures for one kind of serving."""
     from tailburn.app.errors import UserError
     from tailburn.app.slo_files import told, write_documents
-    from tailburn.app.slo_presets import preset_text
     from tailburn.engine.slo.parse import parse
 
     called = preset if name is None else name
@@ -131,7 +121,10 @@ def import_(
     from tailburn.app.errors import UserError
     from tailburn.app.slo_files import read_texts, told, write_documents
     from tailburn.engine.slo.exchange.importing import import_slos
+    from tailburn.engine.slo.quantities import read_time_s
 
+    if read_time_s(window) is None:
+        raise UserError(f"--window {window}: want a number and its unit, such as 30d")
     texts, unread = read_texts(paths)
     made = import_slos(texts, window)
     if problems := (*unread, *made.problems):

@@ -152,6 +152,12 @@ def test_import_prints_what_can_be_checked_at_once() -> None:
     assert [json.loads(row)["window"] for row in rows] == ["28d", "28d"]
 
 
+def test_import_wants_a_window_with_its_unit() -> None:
+    answer = run("import", "-", "--window", "30", stdin=FILE)
+    assert isinstance(answer.exception, UserError)
+    assert answer.exception.lines == ("--window 30: want a number and its unit, such as 30d",)
+
+
 def test_import_ends_with_1_when_strict_and_something_is_lost() -> None:
     assert run("import", "-", "--strict", stdin=FILE).exit_code == 1
     whole = FILE.partition("    alerting:")[0]

@@ -419,6 +419,7 @@ SYNTAX = {
     "a: b: c\n": "f:1: YAML: mapping values are not allowed here",
     "a: 1\nb: \x00\n": "f:2: YAML: holds the character '\\x00', which YAML forbids",
     'a: "\\UFFFFFFFF"\n': "f:1: YAML: Python int too large to convert to C int",
+    'a: 1\nb: "\\uD800"\n': "f:2: b: holds half of a surrogate pair, which is no character",
     "[" * 10_000: "f:1: YAML: is nested deeper than 24 levels",
     "a: " + "{b: " * 30 + "}" * 30: "f:1: YAML: is nested deeper than 24 levels",
     "- a\n": "f:1: document: want a mapping: kind: ServingSLO, ...",

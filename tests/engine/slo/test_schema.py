@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from tailburn.app.slo_presets import PRESETS, preset_text
+from tailburn.app.slo_presets import Preset, preset_text
 from tailburn.engine.slo.exchange.writing import yaml_text
 from tailburn.engine.slo.parse import parse
 from tailburn.engine.slo.schema import MODELINE, SCHEMA_FILE, json_schema
@@ -63,8 +63,8 @@ def test_it_is_a_schema() -> None:
     assert f"$schema={SCHEMA_FILE}" in MODELINE
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_presets_are_right_for_the_schema_and_the_program(preset: str) -> None:
+@pytest.mark.parametrize("preset", Preset)
+def test_presets_are_right_for_the_schema_and_the_program(preset: Preset) -> None:
     text = preset_text(preset, "mine")
     assert not parse([("f", text)]).problems
     VALIDATOR.validate(as_an_editor_sees(text))
