@@ -9,20 +9,28 @@ from tailburn.rules.testing.courses import (
     burn,
     consistency,
     deadline,
+    frozen,
     percentiles,
+    records,
+    regression,
     stalled,
     unmeasured,
+    views,
 )
 from tailburn.rules.testing.unit import TestFile, UnitTest
 
 COURSES: Final[tuple[Callable[[Slo], Iterator[UnitTest]], ...]] = (
+    records.tests,
+    views.tests,
     burn.tests,
     deadline.tests,
     stalled.tests,
     acceptable.tests,
     percentiles.tests,
     consistency.tests,
+    regression.tests,
     unmeasured.tests,
+    frozen.tests,
 )
 
 

@@ -1,0 +1,175 @@
+"""What is recorded: rates, burn and budgets, owners, and percentiles along every dimension."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tailburn.engine.names import (
+    HOP_LABEL,
+    SLO_BAD_RATE_RECORD,
+    SLO_BUDGET_LEFT_RECORD,
+    SLO_BUDGET_RECORD,
+    SLO_BURN_RECORD,
+    SLO_EXCESS_SECONDS_METRIC,
+    SLO_EXCESS_SHARE_RECORD,
+    SLO_LABEL,
+    SLO_OWNER_RECORD,
+    SLO_PERIOD_BAD_METRIC,
+    SLO_PERIOD_REQUESTS_METRIC,
+    SLO_SAMPLED,
+    SLO_SLOW_SECONDS_METRIC,
+    SLO_TOTAL_RATE_RECORD,
+)
+from tailburn.engine.slo import burn
+from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
+from tailburn.engine.slo.course import Course, Stretch
+from tailburn.engine.slo.model import Calendar, Objective, Slo
+from tailburn.rules.promql import duration, number, selector
+from tailburn.rules.recording.rates import SAMPLED_S, windows_of
+from tailburn.rules.sources.choose import budgets_of
+from tailburn.rules.testing.counters import counted, levels
+from tailburn.rules.testing.inputs import Scrapes, inputs_of
+from tailburn.rules.testing.labels import identity, troubled
+from tailburn.rules.testing.unit import Input, Question, UnitTest, sample_name
+
+_STEP_S: Final = MINUTE_S
+_MANY_PER_S: Final = 100_000.0
+_MONTH_STEP_S: Final = 6 * HOUR_S
+_BURN: Final = 0.25
+_NEAR: Final = 0.05  # a sample more or less at the window's begin
+
+
+def tests(slo: Slo) -> Iterator[UnitTest]:
+    """Steady traffic; a whole window of the budget; and who owns an excess."""
+    yield _steady(slo)
+    if isinstance(slo.window, Calendar):
+        yield _calendar(slo)
+    else:
+        yield _whole_window(slo)
+    if slo.source is None:
+        yield _owner(slo)
+
+
+def _steady(slo: Slo) -> UnitTest:
+    """A quarter of each budget is bad: every window says so."""
+    last_s = 20 * MINUTE_S
+    courses = {
+        budget.name: Course([Stretch(last_s, budget.budget_ratio * _BURN, _MANY_PER_S)], True)
+        for budget in budgets_of(slo)
+    }
+    fed = inputs_of(slo, Scrapes(_STEP_S, courses))
+    windows = windows_of(slo)
+    questions: list[Question] = []
+    for window_s, budgets in sorted(windows.budgets.items()):
+        for budget in budgets:
+            if budget.name in fed.objectives:
+                is_straight = window_s in set(windows.straight())
+                questions += _rates(slo, budget, window_s, is_straight, last_s)
+    budget_records = [
+        _about(slo, b, SLO_BUDGET_RECORD, b.budget_ratio, last_s, by={}) for b in budgets_of(slo)
+    ]
+    asked = (*questions, *budget_records)
+    return UnitTest("records of steady traffic", _STEP_S, fed.inputs, asked)
+
+
+def _rates(
+    slo: Slo, budget: Objective, window_s: int, is_straight: bool, at_s: int
+) -> Iterator[Question]:
+    window = duration(window_s)
+    chosen = identity(slo, budget) | troubled(slo)
+    total, bad = (
+        selector(f"{record}{window}", chosen)
+        for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD)
+    )
+    ratio = budget.budget_ratio * _BURN
+    name = sample_name("", chosen)
+    yield Question(at_s, f"round({bad} / {total}, 1e-6)", {name: round(ratio, 6)})
+    if window_s < at_s:
+        yield Question(at_s, f"round({total} / {_MANY_PER_S:g}, 1e-3)", {name: 1.0})
+    if is_straight:
+        yield _about(slo, budget, f"{SLO_BURN_RECORD}{window}", _BURN, at_s)
+
+
+def _about(
+    slo: Slo,
+    budget: Objective,
+    record: str,
+    value: float,
+    at_s: int,
+    by: dict[str, str] | None = None,
+) -> Question:
+    labels = identity(slo, budget) | (troubled(slo) if by is None else by)
+    expr = f"round({selector(record, labels)}, 1e-4)" if by is None else selector(record, labels)
+    return Question(at_s, expr, {sample_name("" if by is None else record, labels): value})
+
+
+def _whole_window(slo: Slo) -> UnitTest:
+    """Busy and bad at its begin, then quiet and good: each request weighs the same.
+
+    What came before the window is forgotten.
+    """
+    window_s = burn.window_s(slo.window)
+    step_s = min(_MONTH_STEP_S, window_s // 20 // MINUTE_S * MINUTE_S)
+    half_s, before_s = _whole(window_s / 2, step_s), _whole(window_s / 10, step_s)
+    rest_s = _whole(window_s - half_s, step_s) + step_s
+    asked_s = before_s + half_s + rest_s
+    inputs: list[Input] = []
+    questions: list[Question] = []
+    for budget in budgets_of(slo):
+        bad = budget.budget_ratio * 0.8
+        stretches = [
+            Stretch(before_s, 1.0, 50.0),
+            Stretch(half_s, bad, 30.0),
+            Stretch(rest_s, 0.0, 10.0),
+        ]
+        labels = identity(slo, budget) | troubled(slo)
+        for record, shares in (
+            (SLO_TOTAL_RATE_RECORD, [1.0, 1.0, 1.0]),
+            (SLO_BAD_RATE_RECORD, [stretch.bad_ratio for stretch in stretches]),
+        ):
+            sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
+            inputs.append(Input(sampled, labels, levels(stretches, shares, step_s)))
+        requests = sum(s.for_s * s.requests_per_s for s in stretches[1:])
+        failed = sum(s.for_s * s.requests_per_s * s.bad_ratio for s in stretches[1:])
+        left = 1 - failed / requests / budget.budget_ratio
+        record = selector(SLO_BUDGET_LEFT_RECORD, labels)
+        near = f"abs({record} - {number(round(left, 4))}) < bool {_NEAR}"
+        questions.append(Question(asked_s, near, {sample_name("", labels): 1.0}))
+    name = f"what is left of the budget over {slo.window}"
+    return UnitTest(name, step_s, tuple(inputs), tuple(questions))
+
+
+def _calendar(slo: Slo) -> UnitTest:
+    """The service's own sums since the period's begin."""
+    inputs, questions = [], []
+    for budget in budgets_of(slo):
+        labels = identity(slo, budget) | troubled(slo)
+        bad = round(1_000_000 * budget.budget_ratio * _BURN)
+        inputs.append(Input(SLO_PERIOD_REQUESTS_METRIC, labels, "1000000+0x5"))
+        inputs.append(Input(SLO_PERIOD_BAD_METRIC, labels, f"{bad}+0x5"))
+        left = 1 - bad / 1_000_000 / budget.budget_ratio
+        questions.append(_about(slo, budget, SLO_BUDGET_LEFT_RECORD, round(left, 4), 5 * MINUTE_S))
+    return UnitTest("what is left of a calendar budget", _STEP_S, tuple(inputs), tuple(questions))
+
+
+def _owner(slo: Slo) -> UnitTest:
+    """The hop with 60 % of the excess owns it; one with 40 % does not."""
+    last_s = 10 * MINUTE_S
+    own = {SLO_LABEL: slo.name} | troubled(slo)
+    stretches = [Stretch(last_s, 0.0, 1.0)]
+    parts = {"queue": 0.6, "prefill": 0.4}
+    values = {hop: counted(stretches, [share], _STEP_S, ()) for hop, share in parts.items()}
+    inputs = [
+        Input(SLO_SLOW_SECONDS_METRIC, own | {HOP_LABEL: hop}, text) for hop, text in values.items()
+    ]
+    inputs.append(Input(SLO_EXCESS_SECONDS_METRIC, own, counted(stretches, [1.0], _STEP_S, ())))
+    named = {sample_name("", own | {HOP_LABEL: hop}): share for hop, share in parts.items()}
+    owner = sample_name("", own | {HOP_LABEL: "queue"})
+    questions = (
+        Question(last_s, f"round({selector(SLO_EXCESS_SHARE_RECORD, own)}, 1e-6)", named),
+        Question(last_s, f"round({selector(SLO_OWNER_RECORD, own)}, 1e-6)", {owner: 0.6}),
+    )
+    return UnitTest("who owns the excess", _STEP_S, tuple(inputs), questions)
+
+
+def _whole(seconds: float, step_s: int) -> int:
+    return max(round(seconds / step_s), 1) * step_s

@@ -1,0 +1,70 @@
+"""Percentiles that dashboards show: of five minutes, of the worst minute, per dimension."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tailburn.engine.names import (
+    SLO_LABEL,
+    slo_quantile_record,
+    slo_view_record,
+    slo_worst_record,
+)
+from tailburn.engine.slo.burn import MINUTE_S
+from tailburn.engine.slo.model import QUANTILES, Clock, EngineSource, Slo
+from tailburn.rules.promql import selector
+from tailburn.rules.recording.percentiles import HOUR, PUBLISHED, WINDOW, clocks_of
+from tailburn.rules.sources.engines import labelled_by
+from tailburn.rules.sources.histograms import histogram_of, views_of
+from tailburn.rules.testing.histograms import Phase, histogram_inputs, quantile
+from tailburn.rules.testing.labels import troubled
+from tailburn.rules.testing.unit import Input, Question, UnitTest, sample_name
+
+_STEP_S: Final = 15  # several scrapes make the rate of one minute
+_MANY_PER_S: Final = 1000.0
+_SLOW: Final = {0.5: 0.9, 4.0: 0.08, 16.0: 0.02}
+_QUICK: Final = {0.1: 0.6, 0.2: 0.34, 0.4: 0.05, 0.8: 0.0095, 1.6: 0.0005}
+_WORST: Final = "p95"
+_SEEN: Final = "one-of-it"
+
+
+def tests(slo: Slo) -> Iterator[UnitTest]:
+    """Slow minutes, then quick ones: the five minutes are quick, the worst minute is slow."""
+    for clock in clocks_of(slo):
+        histogram = histogram_of(slo, clock)
+        if histogram is None or histogram.is_native:
+            continue
+        phases = [Phase(3 * MINUTE_S, _MANY_PER_S, _SLOW), Phase(6 * MINUTE_S, _MANY_PER_S, _QUICK)]
+        inputs = tuple(
+            _with_views(slo, one) for one in histogram_inputs(slo, clock, phases, _STEP_S)
+        )
+        questions = tuple(_questions(slo, clock, sum(phase.for_s for phase in phases)))
+        yield UnitTest(f"percentiles of {clock.upper()}", _STEP_S, inputs, questions)
+
+
+def _with_views(slo: Slo, one: Input) -> Input:
+    return Input(one.metric, _scraped(slo) | dict(one.labels), one.values)
+
+
+def _scraped(slo: Slo) -> dict[str, str]:
+    """A value for each dimension that is looked along, under the source's own label."""
+    labels = {name: _SEEN for name in views_of(slo) if name not in slo.select}
+    if isinstance(slo.source, EngineSource):
+        return {labelled_by(slo.source, name): value for name, value in labels.items()}
+    return labels
+
+
+def _questions(slo: Slo, clock: Clock, at_s: int) -> Iterator[Question]:
+    own = {SLO_LABEL: slo.name} | troubled(slo)
+    for percentile in PUBLISHED:
+        value = quantile(_QUICK, QUANTILES[percentile])
+        yield _about(slo_quantile_record(clock, percentile, WINDOW), own, value, at_s)
+        for name in views_of(slo):
+            labels = own | {name: slo.select.get(name, _SEEN)}
+            yield _about(slo_view_record(clock, percentile, name), labels, value, at_s)
+    worst = quantile(_SLOW, QUANTILES[_WORST])
+    yield _about(slo_worst_record(clock, _WORST, HOUR), own, worst, at_s)
+
+
+def _about(record: str, labels: dict[str, str], value: float, at_s: int) -> Question:
+    expr = f"round({selector(record, labels)}, 1e-4)"
+    return Question(at_s, expr, {sample_name("", labels): round(value, 4)})
