@@ -40,7 +40,7 @@ class Service:
     def __init__(self, store: Path, *flags: object, authority: Path | None = None) -> None:
         """`authority` is the PEM file of who issued its certificate, where `flags` name one."""
         self.store = store
-        self.http_port, self.grpc_port, self.web_port = _free_ports(3)
+        self.http_port, self.grpc_port, self.web_port = free_ports(3)
         self.flags = (
             *("--store", store, "--http-port", self.http_port),
             *("--grpc-port", self.grpc_port, "--web-port", self.web_port, *flags),
@@ -180,7 +180,8 @@ def run(*arguments: object, **variables: str) -> "subprocess.CompletedProcess[st
     )
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nothing listens on at this moment."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

@@ -1,0 +1,157 @@
+"""A real Prometheus and a real Alertmanager, each in a folder of its own, and who is paged."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+
+from tests.live.service import free_ports, until
+
+_INTERVAL = re.compile(r"^(    interval: ).*$", re.M)
+
+
+class Program:
+    """A server that answers on `url`."""
+
+    def __init__(self, url: str, process: "subprocess.Popen[bytes]", said: Path) -> None:
+        self.url = url
+        self._process = process
+        self._said = said
+
+    def get(self, path: str, **parameters: str) -> Any:
+        answer = httpx.get(self.url + path, params=parameters, timeout=30, trust_env=False)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def wait_until_ready(self) -> None:
+        until(self._is_ready, 60)
+
+    def _is_ready(self) -> bool:
+        assert self._process.poll() is None, self._said.read_text()
+        try:
+            return httpx.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+class Prometheus(Program):
+    """Asked through its API."""
+
+    def query(self, promql: str) -> list[dict[str, Any]]:
+        """An instant vector: `metric` and `value` of each sample."""
+        found: list[dict[str, Any]] = self.get("/api/v1/query", query=promql)["data"]["result"]
+        return found
+
+    def number(self, promql: str) -> float | None:
+        """The value of the one sample that there is."""
+        found = self.query(promql)
+        assert len(found) <= 1, found
+        return float(found[0]["value"][1]) if found else None
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Every rule as loaded, with its health."""
+        groups = self.get("/api/v1/rules")["data"]["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+
+class Pager:
+    """A webhook that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+
+
+@contextmanager
+def paging() -> Iterator[tuple[str, Pager]]:
+    """The address of a webhook, and what it is told."""
+    pager = Pager()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            pager.told.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *of: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/", pager
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def alertmanager(program: str, folder: Path, config: Path) -> Iterator[Program]:
+    """`config` as it was generated."""
+    (port,) = free_ports(1)
+    arguments = [
+        f"--config.file={config}",
+        f"--storage.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--cluster.listen-address=",
+    ]
+    with _running([program, *arguments], folder) as (process, said):
+        running = Program(f"http://127.0.0.1:{port}", process, said)
+        running.wait_until_ready()
+        yield running
+
+
+@contextmanager
+def prometheus(
+    program: str, folder: Path, rules: Path, target: str, alertmanager_url: str = ""
+) -> Iterator[Prometheus]:
+    """Scrapes `target` every second and loads every file in `rules`."""
+    (port,) = free_ports(1)
+    config: dict[str, Any] = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(rules / "*")],
+        "scrape_configs": [{"job_name": "tailburn", "static_configs": [{"targets": [target]}]}],
+    }
+    if alertmanager_url:
+        targets = [{"targets": [alertmanager_url.removeprefix("http://")]}]
+        config["alerting"] = {"alertmanagers": [{"static_configs": targets}]}
+    (folder / "prometheus.yml").write_text(json.dumps(config))
+    arguments = [
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with _running([program, *arguments], folder) as (process, said):
+        running = Prometheus(f"http://127.0.0.1:{port}", process, said)
+        running.wait_until_ready()
+        yield running
+
+
+def sped_up(rules: Path, folder: Path) -> Path:
+    """The same rules, but that each group is evaluated every two seconds, not every minute."""
+    folder.mkdir()
+    for file in rules.iterdir():
+        text, groups = _INTERVAL.subn(r"\g<1>2s", file.read_text())
+        assert groups, f"{file.name} has no group with an interval"
+        (folder / file.name).write_text(text)
+    return folder
+
+
+@contextmanager
+def _running(
+    arguments: Sequence[str], folder: Path
+) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    folder.mkdir(exist_ok=True)
+    said = folder / "said"
+    with said.open("wb") as stream:
+        process = subprocess.Popen(arguments, stdout=stream, stderr=stream, cwd=folder)
+    try:
+        yield process, said
+    finally:
+        process.terminate()
+        process.wait(30)
