@@ -37,6 +37,7 @@ _TIMES = (
     (3.0 * DAY_S, "3d"),
 )
 _LEAST_BAD_RATIO = 0.001
+_CAPTION = "Time to the first page (P) and the first ticket (t), by the share of bad requests"
 _TEMPLATE = re.compile(r"\s*\(?[^({]*\{\{.*?\}\}\)?")
 
 
@@ -112,8 +113,8 @@ def plot(budget: Explained) -> list[str]:
     }
     drawn = log_plot(curves, _TIMES)
     indent = drawn[0].index(TICK) + 1
-    ticks = [(_column(bad), percent(bad)) for bad in (0.001, 0.01, 0.1, 1.0)]
-    return [*drawn, *axis(ticks, WIDTH, indent)]
+    ticks = [(_column(bad), percent(bad)) for bad in (_LEAST_BAD_RATIO, 0.01, 0.1, 1.0)]
+    return [_CAPTION, *drawn, *axis(ticks, WIDTH, indent)]
 
 
 def _bad_ratios() -> list[float]:
