@@ -130,7 +130,7 @@ def test_there_are_commands_to_run() -> None:
 
 def _plain(text: str) -> str:
     """Lines without what no reader sees: spaces at their ends, empty lines around them."""
-    return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
 
 def _pattern(shown: str) -> re.Pattern[str]:
