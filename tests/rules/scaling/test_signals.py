@@ -57,6 +57,11 @@ def test_a_peak_that_passes_asks_for_none(judged: Judge) -> None:
     judged(rules(), peaks, asked)
 
 
+def test_a_young_series_asks_for_none_before_it_is_five_minutes_old(judged: Judge) -> None:
+    course = traffic((30, SLOW), per_minute=1200)
+    judged(rules(), course, [is_above_1(3, SCALE_OUT_RECORD, 0), is_above_1(12, SCALE_OUT_RECORD)])
+
+
 def test_what_asks_for_replicas_asks_for_more_than_an_autoscaler_tolerates(judged: Judge) -> None:
     just_over = {0.2: 0.5, 0.75: 0.9888, 1.0: 0.994}  # p99: 0.81 s
     judged(rules(), traffic((60, just_over)), [shows(50, SCALE_OUT_RECORD, 1.11)])
