@@ -114,7 +114,7 @@ def simulate(
     from tailburn.app.calculators import simulate_text as text
     from tailburn.app.calculators.simulating import chosen, rows_of, simulated
     from tailburn.app.slo_files import load_slos
-    from tailburn.app.terminal.output import json_lines, stdout
+    from tailburn.app.terminal.output import json_lines, stderr, stdout
     from tailburn.engine.slo.course import Course
 
     run = Course(_stretches(course or [], rows), is_young=young)
@@ -126,11 +126,14 @@ def simulate(
             typer.echo(text.heading(found))
             if found.firings:
                 stdout().print(text.firing_table(found))
+            if len(found.firings) > text.SHOWN_FIRINGS:
+                stderr().print(f"the first {text.SHOWN_FIRINGS}; all of them with --json")
             _echo([*text.budget_lines(found), "", *text.plot(found), ""])
 
 
 def _stretches(course: Sequence[str], rows: Path | None) -> "list[Stretch]":
-    from tailburn.app.calculators.courses import course_of_file, stretches_of
+    from tailburn.app.calculators.course_files import course_of_file
+    from tailburn.app.calculators.courses import stretches_of
     from tailburn.app.errors import UserError
 
     if bool(course) == (rows is not None):

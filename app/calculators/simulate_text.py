@@ -12,6 +12,7 @@ from tailburn.app.terminal.text import NO_DATA, harmless, plain
 from tailburn.engine.slo.burn import Pair
 from tailburn.engine.slo.simulate import Firing
 
+SHOWN_FIRINGS = 50
 _STILL = "still fires"
 
 
@@ -24,9 +25,9 @@ def heading(found: Simulated) -> str:
 
 
 def firing_table(found: Simulated) -> Table:
-    """A line for each time that an alert fires."""
+    """A line for each of the first times that an alert fires."""
     drawn = table(["alert", "windows"], ["fires at", "ends at", "lasts", "budget left then"])
-    for firing in found.firings:
+    for firing in found.firings[:SHOWN_FIRINGS]:
         end_s = firing.end_s
         cells = [
             str(firing.pair.severity),

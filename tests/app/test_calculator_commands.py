@@ -270,6 +270,17 @@ def test_simulate_says_when_nothing_fires(file: Path) -> None:
     assert "No alert fires.\n" in told
 
 
+def test_simulate_shows_the_first_firings_and_all_of_them_as_json(file: Path) -> None:
+    course = ["100%:2m", "0%:2h"] * 60
+    one = ["--objective", "availability"]
+    assert len(rows(run("simulate", file, *course, *one, "--json"))) > 60
+    answer = run("simulate", file, *course, *one)
+    drawn = [line.split() for line in answer.stdout.splitlines()]
+    lines = sum(line[0] in ("page", "ticket") and "/" in line[1] for line in drawn if line)
+    assert lines == 50 + 4  # of the table, and of the plot
+    assert answer.stderr == "the first 50; all of them with --json\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

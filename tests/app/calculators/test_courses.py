@@ -1,10 +1,12 @@
 """Courses of traffic as typed on the command line, and as rows of a file."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tailburn.app.calculators.courses import course_of_rows, stretches_of
+from tailburn.app.calculators.course_files import course_of_file, course_of_rows
+from tailburn.app.calculators.courses import stretches_of
 from tailburn.app.errors import UserError
 from tailburn.engine.slo.course import Stretch, gap
 
@@ -37,8 +39,8 @@ def test_stretches_are_a_share_a_duration_and_a_rate() -> None:
         ("10%:20", "'20' is no duration"),
         ("10%:0s", "0s is not between 0 and 366d"),
         ("10%:400d", "400d is not between 0 and 366d"),
-        ("10%:1h@many", "'many' is not a number of requests per second from 0 on"),
-        ("10%:1h@inf", "'inf' is not a number of requests per second from 0 on"),
+        ("10%:1h@many", "'many' is not a number of requests per second from 0 to 1e+12"),
+        ("10%:1h@inf", "'inf' is not a number of requests per second from 0 to 1e+12"),
         ("gap:5m@3", "a gap has no requests that could be counted"),
     ],
 )
@@ -94,12 +96,41 @@ def test_rows_take_iso_times_and_other_columns() -> None:
         ),
         (
             "time,requests,bad\n0,x,0\n60,1,0\n",
-            "a.csv:2: 'x' is not a number of requests from 0 on",
+            "a.csv:2: 'x' is not a number of requests from 0 to 1e+12",
         ),
     ],
 )
 def test_rows_that_can_not_be_are_refused_with_their_line(text: str, reason: str) -> None:
     assert refused(lambda: course_of_rows("a.csv", text)) == (reason,)
+
+
+def test_only_the_first_wrong_lines_are_told() -> None:
+    lines = refused(lambda: course_of_rows("a.csv", "time,requests,bad\n" + "0,x,0\n" * 100))
+    assert lines[0] == "a.csv:2: 'x' is not a number of requests from 0 to 1e+12"
+    assert lines[20:] == ("a.csv: and 80 lines more are wrong",)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"time,requests,bad\n\xff", "can't be read: byte 18 is no UTF-8"),
+        (b"time,requests,bad\n" + b"9" * 200_000, ":2: field larger than field limit (131072)"),
+        (b"9" * 200_000, ":1: field larger than field limit (131072)"),
+        (b"time,requests,bad\n0,1\x00,2\n1,1,1\n", "'1\\x00' is not a number of requests"),
+        (b"0" * (16 * 1024**2 + 1), "larger than 16 MiB; shorten it"),
+    ],
+    ids=["no UTF-8", "a field without end", "a first line without end", "NUL", "too large"],
+)
+def test_files_that_are_no_rows_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    assert reason in refused(lambda: course_of_file(path))[0]
+
+
+def test_a_folder_is_no_file_of_rows(tmp_path: Path) -> None:
+    assert refused(lambda: course_of_file(tmp_path)) == (
+        f"{tmp_path}: can't be read: Is a directory",
+    )
 
 
 def test_more_rows_than_any_history_are_refused() -> None:
