@@ -48,6 +48,7 @@ class TestFile:
     name: str
     interval_s: int
     rule_files: tuple[str, ...]
+    group_order: tuple[str, ...]  # promtool takes them as they come otherwise
     tests: tuple[UnitTest, ...]
 
     @property
@@ -59,6 +60,8 @@ class TestFile:
         yield "rule_files:"
         yield from (f"  - {text(name)}" for name in self.rule_files)
         yield f"evaluation_interval: {duration(self.interval_s)}"
+        yield "group_eval_order:"
+        yield from (f"  - {text(name)}" for name in self.group_order)
         yield "tests:"
         for test in self.tests:
             yield f"  - name: {text(test.name)}"

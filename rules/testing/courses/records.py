@@ -15,7 +15,6 @@ from tailburn.engine.names import (
     SLO_OWNER_RECORD,
     SLO_PERIOD_BAD_METRIC,
     SLO_PERIOD_REQUESTS_METRIC,
-    SLO_SAMPLED,
     SLO_SLOW_SECONDS_METRIC,
     SLO_TOTAL_RATE_RECORD,
 )
@@ -24,7 +23,7 @@ from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
 from tailburn.engine.slo.course import Course, Stretch
 from tailburn.engine.slo.model import Calendar, Objective, Slo
 from tailburn.rules.promql import duration, number, selector
-from tailburn.rules.recording.rates import SAMPLED_S, windows_of
+from tailburn.rules.recording.rates import sampled_for, sampled_record, windows_of
 from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.counters import counted, levels
 from tailburn.rules.testing.inputs import Scrapes, inputs_of
@@ -126,7 +125,7 @@ def _whole_window(slo: Slo) -> UnitTest:
             (SLO_TOTAL_RATE_RECORD, [1.0, 1.0, 1.0]),
             (SLO_BAD_RATE_RECORD, [stretch.bad_ratio for stretch in stretches]),
         ):
-            sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
+            sampled = sampled_record(record, sampled_for(window_s))
             inputs.append(Input(sampled, labels, levels(stretches, shares, step_s)))
         requests = sum(s.for_s * s.requests_per_s for s in stretches[1:])
         failed = sum(s.for_s * s.requests_per_s * s.bad_ratio for s in stretches[1:])
