@@ -67,69 +67,75 @@ RANKS: Final = 12
 """Tensor-parallel ranks of a stage, >= 1."""
 GEMM_FLOOR: Final = 13
 """Matrix products of a layer: ns that no size undercuts."""
-GEMM_READ: Final = 14
+GEMM_ROW: Final = 14
+"""Matrix products of a layer: further ns that many rows cost, whatever their width."""
+GEMM_ROW_HALF: Final = 15
+"""Rows (tokens) at which half of `GEMM_ROW` is reached."""
+GEMM_READ: Final = 16
 """Matrix products of a layer: ns to read their weights once."""
-GEMM_TOKEN: Final = 15
+GEMM_TOKEN: Final = 17
 """Matrix products of a layer: ns of arithmetic a token."""
-GEMM_BEND: Final = 16
+GEMM_BEND: Final = 18
 """Exponent that joins reading and arithmetic: (read^p + arithmetic^p)^(1/p)."""
-HEAD_READ: Final = 17
+ELEMENTWISE_TOKEN: Final = 19
+"""Norms, activations and their like in a layer: ns of memory traffic a prefilled token."""
+HEAD_READ: Final = 20
 """The vocabulary's product: ns to read its weights."""
-HEAD_TOKEN: Final = 18
+HEAD_TOKEN: Final = 21
 """The vocabulary's product: ns of arithmetic a sampled token."""
-ATTENTION_FLOOR: Final = 19
+ATTENTION_FLOOR: Final = 22
 """Decode attention of a layer: ns that no size undercuts."""
-ATTENTION_TOKEN: Final = 20
+ATTENTION_SEQUENCE: Final = 23
+"""Decode attention of a layer: ns a sequence, whatever its length."""
+ATTENTION_TOKEN: Final = 24
 """Decode attention of a layer: ns to read one token's keys and values."""
-ATTENTION_BEND: Final = 21
-"""Exponent that joins floor and reading."""
-ATTENTION_PAIR: Final = 22
+ATTENTION_PAIR: Final = 25
 """Prefill attention of a layer: ns of arithmetic a (query, key) pair."""
-ALLREDUCES: Final = 23
+ALLREDUCES: Final = 26
 """All-reduces of a layer: 2, or 0 on one rank."""
-ALLREDUCE_FLOOR: Final = 24
+ALLREDUCE_FLOOR: Final = 27
 """One all-reduce inside a graph: ns that no size undercuts."""
-ALLREDUCE_TOKEN: Final = 25
+ALLREDUCE_TOKEN: Final = 28
 """One all-reduce: ns a token's hidden state."""
-ALLREDUCE_BEND: Final = 26
+ALLREDUCE_BEND: Final = 29
 """Exponent that joins floor and transfer."""
-ALLREDUCE_EAGER_FLOOR: Final = 27
+ALLREDUCE_EAGER_FLOOR: Final = 30
 """One all-reduce outside a graph: ns that no size undercuts."""
-ALLTOALLS: Final = 28
+ALLTOALLS: Final = 31
 """Expert exchanges of a layer: 2 (dispatch, combine), or 0 without expert ranks."""
-ALLTOALL_FLOOR: Final = 29
+ALLTOALL_FLOOR: Final = 32
 """One expert exchange: ns that no size undercuts."""
-ALLTOALL_TOKEN: Final = 30
+ALLTOALL_TOKEN: Final = 33
 """One expert exchange: ns a token."""
-EXPERTS: Final = 31
+EXPERTS: Final = 34
 """Experts of a layer; 0 in a dense model."""
-EXPERTS_ACTIVE: Final = 32
+EXPERTS_ACTIVE: Final = 35
 """Experts a token visits."""
-EXPERT_READ: Final = 33
+EXPERT_READ: Final = 36
 """Experts of a layer: ns a rank needs to read all of its own."""
-EXPERT_TOKEN: Final = 34
+EXPERT_TOKEN: Final = 37
 """Experts of a layer: ns of arithmetic a token on its rank, load spread evenly."""
-STAGE_LINK_FLOOR: Final = 35
+STAGE_LINK_FLOOR: Final = 38
 """One hand-over between stages: ns that no size undercuts."""
-STAGE_LINK_TOKEN: Final = 36
+STAGE_LINK_TOKEN: Final = 39
 """One hand-over between stages: ns a token."""
-HOST_STEP: Final = 37
+HOST_STEP: Final = 40
 """Host: ns a step costs beyond the GPU's (scheduler, launch, sampling, output)."""
-HOST_SEQUENCE: Final = 38
+HOST_SEQUENCE: Final = 41
 """Host: ns a running sequence adds to a step."""
-HOST_PREFILL_TOKEN: Final = 39
-"""Host: ns a prefilled token adds to a step."""
-DRAFT_TOKENS: Final = 40
+HOST_CHUNK: Final = 42
+"""Host: ns a step that prefills costs on top (input preparation, launch outside a graph)."""
+DRAFT_TOKENS: Final = 43
 """Tokens drafted a sequence and step; 0 without speculative decoding."""
-DRAFT_STEP: Final = 41
+DRAFT_STEP: Final = 44
 """Ns to draft one token for the whole batch."""
-JITTER_SIGMA: Final = 42
+JITTER_SIGMA: Final = 45
 """Sigma of the lognormal factor on each step."""
-RANK_WAIT: Final = 43
+RANK_WAIT: Final = 46
 """What ranks wait for the slowest of healthy peers, over their compute time."""
-STALL_CHANCE: Final = 44
+STALL_CHANCE: Final = 47
 """Chance of a step to be held up by the host."""
-STALL_MEAN: Final = 45
+STALL_MEAN: Final = 48
 """Mean ns of such a hold-up (exponential)."""
-SIZE: Final = 48
+SIZE: Final = 52
 """Length of the array; what lies past the last name is spare, and 0."""

@@ -17,23 +17,25 @@ from tailburn.lab.physics import coef as c
 GEMM = 0
 ATTENTION = 1
 PREFILL_ATTENTION = 2
-ALLREDUCE = 3
-ALLTOALL = 4
-STRAGGLE = 5
+ELEMENTWISE = 3
+ALLREDUCE = 4
+ALLTOALL = 5
 STAGE_LINKS = 6
 BUBBLE = 7
-DRAFT = 8
-HOST = 9
-PARTS = 10
+STRAGGLE = 8
+DRAFT = 9
+HOST = 10
+PARTS = 11
 PART_NAMES = (
     "gemm",
     "attention",
     "prefill_attention",
+    "elementwise",
     "allreduce",
     "alltoall",
-    "straggle",
     "stage_links",
     "bubble",
+    "straggle",
     "draft",
     "host",
 )
@@ -58,15 +60,16 @@ def _joined(one: Any, other: Any, bend: Any) -> Any:
 @inlined
 def _products_ns(coef: Any, tokens: Any, hbm: Any, clock: Any) -> Any:
     """The matrix products of one layer over `tokens` tokens, experts included."""
-    read = coef[c.GEMM_READ] / hbm
-    math_ns = coef[c.GEMM_TOKEN] * tokens / clock
-    total = coef[c.GEMM_FLOOR] / clock + _joined(read, math_ns, coef[c.GEMM_BEND])
+    fixed = coef[c.GEMM_FLOOR] + coef[c.GEMM_ROW] * tokens / (tokens + coef[c.GEMM_ROW_HALF])
+    bend = coef[c.GEMM_BEND]
+    total = fixed / clock
+    total += _joined(coef[c.GEMM_READ] / hbm, coef[c.GEMM_TOKEN] * tokens / clock, bend)
     experts = coef[c.EXPERTS]
     if experts > 0.0:
         hit = 1.0 - (1.0 - coef[c.EXPERTS_ACTIVE] / experts) ** tokens
-        read = coef[c.EXPERT_READ] * hit / hbm
-        math_ns = coef[c.EXPERT_TOKEN] * tokens * coef[c.EXPERT_SKEW] / clock
-        total += coef[c.GEMM_FLOOR] / clock + _joined(read, math_ns, coef[c.GEMM_BEND])
+        busiest = coef[c.EXPERT_TOKEN] * tokens * coef[c.EXPERT_SKEW]
+        total += 0.5 * fixed / clock
+        total += _joined(coef[c.EXPERT_READ] * hit / hbm, busiest / clock, bend)
     return total
 
 
@@ -110,12 +113,13 @@ def step_parts_ns(
 
     parts[GEMM] = passes * _products_ns(coef, tokens, hbm, clock)
     if batch > 0:
-        read = coef[c.ATTENTION_TOKEN] * kv_tokens / micro / hbm
-        floor = coef[c.ATTENTION_FLOOR] / clock
-        parts[ATTENTION] = passes * _joined(floor, read, coef[c.ATTENTION_BEND])
+        attention = coef[c.ATTENTION_TOKEN] * kv_tokens / micro / hbm
+        attention += coef[c.ATTENTION_SEQUENCE] * batch / micro / clock
+        parts[ATTENTION] = passes * (coef[c.ATTENTION_FLOOR] / clock + attention)
     if prefill_tokens > 0:
         pairs = coef[c.ATTENTION_PAIR] * prefill_pairs / micro / clock
         parts[PREFILL_ATTENTION] = passes * (coef[c.ATTENTION_FLOOR] / clock + pairs)
+        parts[ELEMENTWISE] = passes * coef[c.ELEMENTWISE_TOKEN] * prefill_tokens / micro / hbm
     if coef[c.RANKS] > 1.0:
         parts[ALLREDUCE] = passes * _allreduce_ns(coef, tokens)
     if coef[c.ALLTOALLS] > 0.0:
@@ -131,12 +135,13 @@ def step_parts_ns(
     parts[BUBBLE] = idle + (stages - 1.0) * head
     parts[GEMM] += head
     if coef[c.RANKS] > 1.0:
-        busy = parts[GEMM] + parts[ATTENTION] + parts[PREFILL_ATTENTION]
+        busy = parts[GEMM] + parts[ATTENTION] + parts[PREFILL_ATTENTION] + parts[ELEMENTWISE]
         late = max(1.0 / coef[c.STRAGGLER_RATIO] - 1.0, coef[c.RANK_WAIT])
         parts[STRAGGLE] = busy * late
     parts[DRAFT] = coef[c.DRAFT_TOKENS] * coef[c.DRAFT_STEP] / hbm
     host = coef[c.HOST_STEP] + coef[c.HOST_SEQUENCE] * batch
-    host += coef[c.HOST_PREFILL_TOKEN] * prefill_tokens
+    if prefill_tokens > 0:
+        host += coef[c.HOST_CHUNK]
     parts[HOST] = host * coef[c.HOST_FACTOR]
     return parts.sum()
 
