@@ -31,8 +31,6 @@ class _Text:
 def _with_blocks(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _with_blocks(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_with_blocks(value) for value in data]
     if isinstance(data, str) and "\n" in data:
         return LiteralScalarString(data.rstrip("\n") + "\n")
     return data

@@ -391,6 +391,30 @@ def test_a_fault_hides_no_contradiction_elsewhere_and_invents_none() -> None:
     assert problems == ["spec.clocks.ttft.acceptable.p95", "spec.by[0]"]
 
 
+def test_a_fault_in_a_list_hides_no_contradiction() -> None:
+    spec = (
+        "by: [modle, model, model]\n"
+        "exclude: {http_status: [500, 404, x]}\n"
+        "completion: {within: 5, objective: 99%}\n"
+        "clocks: {ttft: {acceptable: {p50: 2s, p95: 1s}}}"
+    )
+    assert [problem.split(": ")[1] for problem in told(slo_text(spec))] == [
+        "spec.by[0]",
+        "spec.by",
+        "spec.exclude.http_status[0]",
+        "spec.exclude.http_status[2]",
+        "spec.completion.within",
+        "spec.clocks.ttft.acceptable.p95",
+    ]
+
+
+@pytest.mark.parametrize("window", ["1d", "366d"])
+def test_bounds_are_within(window: str) -> None:
+    slo = one(slo_text(f"window: {window}\nclocks: {{e2e: {{acceptable: {{p90: 1ms, p99: 1d}}}}}}"))
+    assert str(slo.window) == window
+    assert slo.clocks[Clock.E2E][Tier.ACCEPTABLE] == {"p90": 0.001, "p99": 86_400}
+
+
 def test_a_name_is_given_once_over_all_files_whatever_its_case() -> None:
     text = slo_text("availability: 99%", "chat")
     other = slo_text("availability: 99%", "Chat")
