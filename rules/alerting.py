@@ -51,6 +51,7 @@ class Alert:
     objective: str = ""
     pair: Pair | None = None  # of a budget burn
     alive: str = ""  # PromQL: while it has samples, there are data
+    remembered: str = ""  # a series that had samples as long; where it differs from `alive`
     for_s: int = 0
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,7 +84,7 @@ class Alert:
         return (
             f"(\n{indented(self.condition)}\n)\nor\n(\n"
             f"  {fired}\n  unless {on}\n  {self.alive}\n"
-            f"  and {on}\n  last_over_time({self.alive}[{FROZEN_AT_MOST}])\n)"
+            f"  and {on}\n  last_over_time({self.remembered or self.alive}[{FROZEN_AT_MOST}])\n)"
         )
 
     @property

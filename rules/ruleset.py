@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from tailburn.engine.slo.model import Slo
 from tailburn.rules import sloth
-from tailburn.rules.alerting import Alert
+from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts import (
     burn,
     consistency,
@@ -22,7 +22,6 @@ from tailburn.rules.recording import baseline, budget, owner, percentiles, rates
 Compat = Literal["sloth"]
 
 QUICK_S: Final = 60
-VIEWS_S: Final = 120
 SLOW_S: Final = 240
 """Less than the five minutes after which Prometheus takes a series for gone."""
 
@@ -50,6 +49,7 @@ def alerts_of(slo: Slo) -> tuple[Alert, ...]:
 
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     """The groups of one SLO; what is slow to compute is computed less often."""
+    quick_alerts = [alert for alert in alerts_of(slo) if alert.kind is not Kind.UNMEASURED]
     as_sloth = compat == "sloth"
     windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
@@ -59,6 +59,7 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *percentiles.slow(slo),
         *baseline.baselines(slo),
         *(sloth.averaged(slo) if as_sloth else ()),
+        *(alert.rule for alert in unmeasured.alerts(slo)),
     )
     quick = (
         *rates.straight(slo, windows),
@@ -68,12 +69,13 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *owner.owner(slo),
         *deadline.rates(slo),
         *(sloth.straight(slo) if as_sloth else ()),
-        *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in alerts_of(slo)),
+        *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in quick_alerts),
     )
     for part, interval_s, rules in (
         ("slow", SLOW_S, slow),
         ("quick", QUICK_S, quick),
-        ("views", VIEWS_S, tuple(percentiles.views(slo))),
+        ("views", SLOW_S, tuple(percentiles.views(slo))),
+        ("samples", rates.SELDOM_SAMPLED_S, tuple(rates.seldom_sampled(slo, windows))),
     ):
         if rules:
             yield Group(f"tailburn-{slo.name}-{part}", interval_s, rules)

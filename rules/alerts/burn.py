@@ -15,6 +15,7 @@ from tailburn.engine.slo.model import Objective, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import of_burn
 from tailburn.rules.promql import by, duration, number, selector
+from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
 from tailburn.rules.sources.choose import budgets_of
 
 
@@ -36,6 +37,9 @@ def _alert(slo: Slo, budget: Objective, pair: burn.Pair) -> Alert:
         short_s=pair.short_s,
         pair=pair,
         alive=selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.short_s)}", identity(slo, budget)),
+        remembered=selector(
+            sampled_record(SLO_TOTAL_RATE_RECORD, SAMPLED_S), identity(slo, budget)
+        ),
         annotations=of_burn(slo, budget, pair),
     )
 

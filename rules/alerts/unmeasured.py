@@ -21,7 +21,7 @@ from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts.burn import identity
 from tailburn.rules.annotating import definition, percent, told
 from tailburn.rules.promql import by, duration, number, selector
-from tailburn.rules.recording.rates import SAMPLED_S
+from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
 from tailburn.rules.sources.choose import budgets_of
 
 GONE_FOR_S: Final = 600
@@ -40,7 +40,7 @@ def alerts(slo: Slo) -> Iterator[Alert]:
 
 def _gone(slo: Slo, budget: Objective) -> Alert:
     chosen = identity(slo, budget)
-    bad = selector(f"{SLO_BAD_RATE_RECORD}{duration(SAMPLED_S)}", chosen)
+    bad = selector(sampled_record(SLO_BAD_RATE_RECORD, SAMPLED_S), chosen)
     labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
     ever = f"max {labels} (last_over_time({bad}[{duration(REMEMBERED_S)}]))"
     never = f"max {labels} (absent({bad}))\n  unless on ()\n  {ever}"

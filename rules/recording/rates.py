@@ -1,9 +1,10 @@
 """Requests and bad requests a second, over every window that an alert looks back.
 
-Up to six hours straight from the counters. Beyond, the mean of rates over 5 min that are
-recorded every four minutes: a month of counters would be too many samples to read. Bad and all
-requests are averaged apart and divided last, so that each request weighs the same, and an idle
-hour or a gap in the data takes nothing from either.
+Up to six hours straight from the counters. Beyond, the mean of sampled rates, since a month of
+counters would be too many samples to read: up to three days of rates over 5 min, recorded every
+four minutes; above, of rates over 15 min, recorded as often. Bad and all requests are averaged
+apart and divided last, so that each request weighs the same, and an idle hour or a gap in the
+data takes nothing from either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ from tailburn.rules.sources.choose import budgets_of, rates_of
 
 STRAIGHT_UP_TO_S: Final = 6 * burn.HOUR_S
 SAMPLED_S: Final = 5 * burn.MINUTE_S
+FINELY_UP_TO_S: Final = 3 * burn.DAY_S
+SELDOM_SAMPLED_S: Final = 15 * burn.MINUTE_S
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,33 @@ def straight(slo: Slo, windows: Windows) -> Iterator[Rule]:
 
 
 def averaged(slo: Slo, windows: Windows) -> Iterator[Rule]:
-    """The sampled rates, then their means over the longer windows."""
+    """The finely sampled rates, then the means over every window of more than six hours."""
     if not windows.budgets:
         return
-    yield from rates_of(slo, windows.budgets[SAMPLED_S], duration(SAMPLED_S), SLO_SAMPLED)
+    yield from _sampled(slo, windows, SAMPLED_S)
     for window_s in windows.averaged():
-        window = duration(window_s)
         for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD):
-            sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
-            mean = f"avg_over_time({selector(sampled, {SLO_LABEL: slo.name})}[{window}])"
-            yield Rule(mean, record=f"{record}{window}")
+            name = sampled_record(record, sampled_for(window_s))
+            sampled = selector(name, {SLO_LABEL: slo.name})
+            window = duration(window_s)
+            yield Rule(f"avg_over_time({sampled}[{window}])", record=f"{record}{window}")
+
+
+def seldom_sampled(slo: Slo, windows: Windows) -> Iterator[Rule]:
+    """The rates that windows of more than three days are means of."""
+    if any(window_s > FINELY_UP_TO_S for window_s in windows.averaged()):
+        yield from _sampled(slo, windows, SELDOM_SAMPLED_S)
+
+
+def sampled_for(window_s: int) -> int:
+    """How long the sampled rates look back that a window of more than six hours is a mean of."""
+    return SAMPLED_S if window_s <= FINELY_UP_TO_S else SELDOM_SAMPLED_S
+
+
+def sampled_record(record: str, sampled_s: int) -> str:
+    """The name of rates that are sampled: `...:rate5m_sampled`."""
+    return f"{record}{duration(sampled_s)}{SLO_SAMPLED}"
+
+
+def _sampled(slo: Slo, windows: Windows, sampled_s: int) -> Iterator[Rule]:
+    yield from rates_of(slo, windows.budgets[SAMPLED_S], duration(sampled_s), SLO_SAMPLED)
