@@ -49,6 +49,8 @@ def burns(slo: Slo, windows: Windows) -> Iterator[Rule]:
 
 def left(slo: Slo) -> Iterator[Rule]:
     """The share of the budget that is left over the SLO's window; below 0 it is overdrawn."""
+    if not budgets_of(slo):
+        return
     if isinstance(slo.window, Calendar):
         bad, total = SLO_PERIOD_BAD_METRIC, SLO_PERIOD_REQUESTS_METRIC
     else:
