@@ -428,9 +428,13 @@ def test_documents_of_other_tools_lead_to_import() -> None:
     openslo = "apiVersion: openslo/v1\nkind: SLO\n"
     kubernetes = "apiVersion: sloth.slok.dev/v1\nkind: PrometheusServiceLevel\n"
     problems = told(sloth, openslo, kubernetes)
-    assert [p.split(": ")[-1] for p in problems] == [
-        f"'{version}' is another tool's; see `tailburn slo import`"
-        for version in ("prometheus/v1", "openslo/v1", "sloth.slok.dev/v1")
+    assert [p.split(": ", 1)[1] for p in problems] == [
+        f"{field}: '{version}' is another tool's; see `tailburn slo import`"
+        for field, version in (
+            ("version", "prometheus/v1"),
+            ("apiVersion", "openslo/v1"),
+            ("apiVersion", "sloth.slok.dev/v1"),
+        )
     ]
 
 
