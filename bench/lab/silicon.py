@@ -46,7 +46,7 @@ def sample(model_path: str, gpu: str, engine: str = "vllm", precision: str = "fp
     held = (table["model_path"] == model_path) & (table["system"] == SYSTEMS[gpu])
     held &= (table["backend"] == engine) & (table["precision"] == precision)
     held &= (table["mode"] == "agg") & (table["silicon_ttft_ms"] < QUEUED_TTFT_MS)
-    held &= np.isfinite(table["silicon_tpot_ms"]) & (table["attention_dp_size"] <= 1)
+    held &= np.isfinite(table["silicon_tpot_ms"]) & ~(table["attention_dp_size"] > 1)
     rows = _averaged(only(table, held))
     return Sample(rows, observed(rows), rows["tp_size"].astype(np.int64))
 

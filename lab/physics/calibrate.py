@@ -15,9 +15,9 @@ from tailburn.lab.physics.step import decode_step_ns
 
 F64 = NDArray[np.float64]
 
-_UNIT: Final = Scales(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-_PULL: Final = 0.05
-"""How weakly a coefficient is held to where it starts: over a factor e, a residual of 5 %."""
+_UNIT: Final = Scales(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+_PULL: Final = 0.1
+"""How weakly a coefficient is held to where it starts: over a factor e, a residual of 10 %."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,15 @@ class Calibration:
 def calibrate(parts: Sequence[tuple[Layout, Observed]]) -> Calibration:
     """One set of scales for several layouts of an engine, from what was measured on each.
 
-    The layouts' own scales are where the search starts and what the data must argue
-    against: a coefficient that the data say nothing of stays near them. Raises ValueError
+    The first layout's own scales (`Layout.scales`, or its engine's) are where the search
+    starts and what the data must argue against: a coefficient that the data say nothing
+    of stays near them. Raises ValueError
     without rows.
     """
     if not sum(len(seen) for _, seen in parts):
         raise ValueError("calibration needs at least one measured step")
     unit = [(replace(layout, scales=_UNIT).coefficients(), seen) for layout, seen in parts]
-    start = np.maximum(parts[0][0].scales.array(), 1e-3)
+    start = np.maximum(parts[0][0].effective_scales.array(), 1e-3)
 
     def errors(numbers: F64) -> F64:
         scales = Scales.of(numbers)

@@ -125,17 +125,19 @@ HOST_SEQUENCE: Final = 41
 """Host: ns a running sequence adds to a step."""
 HOST_CHUNK: Final = 42
 """Host: ns a step that prefills costs on top (input preparation, launch outside a graph)."""
-DRAFT_TOKENS: Final = 43
+HOST_LAUNCH: Final = 43
+"""Host: ns it needs to launch a step's kernels, beside the GPU: the step cannot be shorter."""
+DRAFT_TOKENS: Final = 44
 """Tokens drafted a sequence and step; 0 without speculative decoding."""
-DRAFT_STEP: Final = 44
+DRAFT_STEP: Final = 45
 """Ns to draft one token for the whole batch."""
-JITTER_SIGMA: Final = 45
+JITTER_SIGMA: Final = 46
 """Sigma of the lognormal factor on each step."""
-RANK_WAIT: Final = 46
+RANK_WAIT: Final = 47
 """What ranks wait for the slowest of healthy peers, over their compute time."""
-STALL_CHANCE: Final = 47
+STALL_CHANCE: Final = 48
 """Chance of a step to be held up by the host."""
-STALL_MEAN: Final = 48
+STALL_MEAN: Final = 49
 """Mean ns of such a hold-up (exponential)."""
 SIZE: Final = 52
 """Length of the array; what lies past the last name is spare, and 0."""

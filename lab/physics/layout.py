@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.lab.physics import coef as c
+from tailburn.lab.physics.engines import engine_scales
 from tailburn.lab.physics.gpus import GPUS, AllReduce, Gpu
 from tailburn.lab.physics.models import BYTES, MODELS, Model
 from tailburn.lab.physics.scales import Scales, apply_scales
@@ -55,7 +56,8 @@ class Layout:
     """Which model runs where: names of `MODELS` and `GPUS`, ranks, stages, number formats.
 
     `expert_ranks` above 1 spreads whole experts over that many GPUs, which then exchange
-    tokens (all-to-all); at 1 each expert is cut over the tensor-parallel ranks.
+    tokens (all-to-all); at 1 each expert is cut over the tensor-parallel ranks. Without
+    `scales` those of `engine` are taken (`engines.engine_scales`).
     """
 
     model: str
@@ -65,7 +67,8 @@ class Layout:
     expert_ranks: int = 1
     weights: str = "fp8"
     kv: str = "bf16"
-    scales: Scales = field(default_factory=Scales)
+    engine: str = "vllm"
+    scales: Scales | None = None
     jitter: Jitter = field(default_factory=Jitter)
     speculation: Speculation = field(default_factory=Speculation)
 
@@ -85,7 +88,12 @@ class Layout:
         _attention(coef, self, model, gpu)
         _collectives(coef, self, model, gpu)
         _rest(coef, self)
-        return apply_scales(coef, self.scales)
+        return apply_scales(coef, self.effective_scales)
+
+    @property
+    def effective_scales(self) -> Scales:
+        """The scales given, or those of the engine."""
+        return self.scales or engine_scales(self.engine, self.model, self.weights)
 
 
 @dataclass(frozen=True)

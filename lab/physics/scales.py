@@ -26,6 +26,7 @@ class Scales:
     host_step_us: float = 2_000.0
     host_sequence_us: float = 5.0
     host_chunk_us: float = 2_000.0
+    host_launch_us: float = 0.0
 
     def __post_init__(self) -> None:
         wrong = {k: v for k, v in vars(self).items() if not (np.isfinite(v) and v >= 0)}
@@ -66,4 +67,5 @@ def apply_scales(coef: F64, scales: Scales) -> F64:
     scaled[c.HOST_STEP] = scales.host_step_us * 1e3
     scaled[c.HOST_SEQUENCE] = scales.host_sequence_us * 1e3
     scaled[c.HOST_CHUNK] = scales.host_chunk_us * 1e3
+    scaled[c.HOST_LAUNCH] = scales.host_launch_us * 1e3
     return scaled

@@ -142,7 +142,8 @@ def step_parts_ns(
     host = coef[c.HOST_STEP] + coef[c.HOST_SEQUENCE] * batch
     if prefill_tokens > 0:
         host += coef[c.HOST_CHUNK]
-    parts[HOST] = host * coef[c.HOST_FACTOR]
+    waits = max(coef[c.HOST_LAUNCH] * coef[c.HOST_FACTOR] - parts.sum(), 0.0)
+    parts[HOST] = host * coef[c.HOST_FACTOR] + waits
     return parts.sum()
 
 
