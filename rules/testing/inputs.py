@@ -7,13 +7,11 @@ from tailburn.engine.names import (
     SLO_BAD_METRIC,
     SLO_BAD_RATE_RECORD,
     SLO_REQUESTS_METRIC,
-    SLO_SAMPLED,
     SLO_TOTAL_RATE_RECORD,
 )
 from tailburn.engine.slo.course import Course
 from tailburn.engine.slo.model import EngineSource, Objective, QuerySource, Slo
-from tailburn.rules.promql import duration
-from tailburn.rules.recording.rates import SAMPLED_S
+from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
 from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.counters import counted, levels
 from tailburn.rules.testing.engine_inputs import engine_counters
@@ -79,7 +77,7 @@ def _inputs(slo: Slo, objective: Objective, scrapes: Scrapes) -> Iterator[Input]
                 (SLO_TOTAL_RATE_RECORD, everything),
                 (SLO_BAD_RATE_RECORD, shares),
             ):
-                sampled = f"{record}{duration(SAMPLED_S)}{SLO_SAMPLED}"
+                sampled = sampled_record(record, SAMPLED_S)
                 values = levels(stretches, counts, scrapes.interval_s)
                 yield Input(sampled, identity(slo, objective) | by, values)
 

@@ -40,17 +40,10 @@ def query_counters(source: QuerySource, by: Mapping[str, str], bad: Sequence[flo
         return
     is_part = total.metric == failed.metric
     in_failed = _labels(by, (failed, total) if is_part else (failed,))
-    if in_failed is None:
-        return
-    yield failed.metric, in_failed, bad
-    if not is_part:
-        in_total = _labels(by, (total,))
-        if in_total is not None:
-            yield total.metric, in_total, [1.0] * len(bad)
-        return
-    in_total = _labels(by, (total,), unless=failed)
-    if in_total is not None:
-        yield total.metric, in_total, [1 - share for share in bad]
+    in_total = _labels(by, (total,), unless=failed if is_part else None)
+    if in_failed is not None and in_total is not None:
+        yield failed.metric, in_failed, bad
+        yield total.metric, in_total, [1 - share if is_part else 1.0 for share in bad]
 
 
 def _series(query: str) -> _Series | None:

@@ -23,7 +23,12 @@ from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
 from tailburn.engine.slo.course import Course, Stretch
 from tailburn.engine.slo.model import Calendar, Objective, Slo
 from tailburn.rules.promql import duration, number, selector
-from tailburn.rules.recording.rates import sampled_for, sampled_record, windows_of
+from tailburn.rules.recording.rates import (
+    STRAIGHT_UP_TO_S,
+    sampled_for,
+    sampled_record,
+    windows_of,
+)
 from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.counters import counted, levels
 from tailburn.rules.testing.inputs import Scrapes, inputs_of
@@ -42,7 +47,7 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
     yield _steady(slo)
     if isinstance(slo.window, Calendar):
         yield _calendar(slo)
-    else:
+    elif burn.window_s(slo.window) > STRAIGHT_UP_TO_S:
         yield _whole_window(slo)
     if slo.source is None:
         yield _owner(slo)

@@ -12,6 +12,7 @@ from tailburn.engine.slo.simulate import FROZEN_AT_MOST_S
 from tailburn.rules.sources.choose import budgets_of
 
 REQUESTS_PER_S: Final = 100_000.0  # so many that every share of them is whole requests
+BUSY_TIMES: Final = 5
 QUICK_S: Final = MINUTE_S
 GAP_STEP_S: Final = 150
 INTERVALS_S: Final = (30 * MINUTE_S, 10 * MINUTE_S, 150, MINUTE_S)
@@ -157,17 +158,20 @@ def _around(budgets: Budgets, index: int) -> Iterator[Scenario]:
 
 
 def _slow_burn(budgets: Budgets, index: int) -> Scenario:
-    """A share of bad requests that takes its long window to show, and its short one to go."""
+    """A share of bad requests that takes its long window to show, and its short one to go.
+
+    Before, it was busier: a window that is longer or shorter than said counts other requests.
+    """
     longest_s = max(_at(pairs, index).long_s for pairs in budgets.values())
     short_s = max(_at(pairs, index).short_s for pairs in budgets.values())
     interval_s = _interval(_at(pairs, index).short_s for pairs in budgets.values())
-    quiet_s, bad_s = (_whole(longest_s * share, interval_s) for share in (0.45, 0.75))
+    quiet_s, bad_s = (_whole(longest_s * share, interval_s) for share in (0.3, 1.05))
     capped = any(_at(p, index).limit is Limit.HALF for p in budgets.values())
     return _make(
         f"slow burn of pair {index + 1}{', a factor that was capped' if capped else ''}",
         budgets,
         lambda pairs: [
-            _burning(quiet_s, 0),
+            Stretch(quiet_s, 0.0, BUSY_TIMES * REQUESTS_PER_S),
             _burning(bad_s, min(_at(pairs, index).threshold_ratio * 1.5, 1)),
             _burning(_whole(short_s, interval_s), 0),
         ],
