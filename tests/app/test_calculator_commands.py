@@ -73,6 +73,11 @@ def test_explain_says_each_alert_in_words_and_why_a_factor_is_not_the_workbook_s
     ) in told
 
 
+def test_explain_gives_no_reason_for_a_factor_that_is_the_workbook_s(tmp_path: Path) -> None:
+    path = with_objective(tmp_path, "availability: 99%")
+    assert "Set by" not in run("explain", path).stdout
+
+
 def test_explain_reads_standard_input(file: Path) -> None:
     assert run("explain", "-", stdin=CHAT).stdout.startswith("chat / availability")
 
@@ -253,6 +258,14 @@ def test_simulate_reads_a_course_from_rows(file: Path, tmp_path: Path) -> None:
     course.write_text("time,requests,bad\n0,600,60\n600,600,60\n")
     by_rows = run("simulate", file, "--from", course, "--json")
     assert rows(by_rows) == rows(run("simulate", file, "10%:20m", "--json"))
+
+
+def test_simulate_tells_what_is_left_when_the_course_ends_not_when_alerts_do(file: Path) -> None:
+    course = ["0%:1h@1", "100%:30m@500"]
+    told = rows(run("simulate", file, *course, "--objective", "availability", "--json"))
+    month, busy = 30 * 86_400.0 - 1800, 1800 * 500.0
+    left = 1 - busy / (month + busy) / 0.001
+    assert told[-1]["left_at_end_ratio"] == pytest.approx(left)
 
 
 def test_simulate_of_a_young_service_fires_at_once(file: Path) -> None:

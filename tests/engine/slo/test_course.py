@@ -82,3 +82,4 @@ def test_both_holds_the_seconds_that_lie_in_each(
         within = [any(b <= at_s < e for b, e in s) for s in (one, other, shared)]
         assert within[2] == (within[0] and within[1])
     assert union(shared) == shared
+    assert all(begin < end for begin, end in shared)

@@ -67,6 +67,14 @@ def test_the_workbook_s_table_comes_out(row: tuple[float, str]) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("days", "factors"), [(28, [13.44, 5.6, 2.8, 28 / 30]), (30, [14.4, 6, 3, 1])]
+)
+def test_the_workbook_s_factors_are_those_of_the_window(days: int, factors: list[float]) -> None:
+    found = [pair.factor for pair in textbook_pairs(0.001, days * DAY_S)]
+    assert found == pytest.approx(factors)
+
+
 def textbook_pair(objective: float, name: str) -> Pair:
     long, short = name.split("/")
     units = {"m": 60, "h": HOUR_S, "d": DAY_S}
@@ -116,6 +124,11 @@ def test_recovery_lasts_until_every_alert_ended() -> None:
     course = with_recovery(Course([Stretch(MONTH_S, 1.0, 7.0)]), alerts)
     assert [f.end_s is not None for f in firings(course, alerts)] == [True] * len(alerts)
     assert course.stretches[-1] == Stretch(6 * HOUR_S, 0.0, 7.0)
+
+
+def test_recovery_after_a_gap_goes_on_at_the_traffic_before_it() -> None:
+    course = with_recovery(Course([Stretch(60, 1.0, 7.0), gap(60)]), [PAIR])
+    assert course.stretches[-1] == Stretch(300, 0.0, 7.0)
 
 
 def test_recovery_without_alerts_adds_nothing() -> None:
