@@ -66,7 +66,7 @@ def check_rules(
         for finding in findings:
             typer.echo(harmless(str(finding)))
         if not findings:
-            typer.echo(f"ok, {len(slos)} SLO{'s' if len(slos) != 1 else ''}")
+            typer.echo(f"ok, {_many(len(slos), 'SLO')}")
     if any(strict or finding.severity is Severity.ERROR for finding in findings):
         raise typer.Exit(1)
 
@@ -111,12 +111,14 @@ def test_rules(
                 json_lines([tested.as_row()])
                 continue
             told = "ok" if tested.verdict.passed else "FAILED"
-            typer.echo(
-                f"{tested.slo}: {tested.path.name}: {tested.courses} courses, "
-                f"{tested.questions} questions: {told}"
-            )
+            asked = f"{_many(tested.courses, 'course')}, {_many(tested.questions, 'question')}"
+            typer.echo(f"{tested.slo}: {tested.path.name}: {asked}: {told}")
             if not tested.verdict.passed:
                 for line in tested.verdict.output.splitlines():
                     typer.echo(f"  {harmless(line)}")
     if failed:
         raise typer.Exit(1)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

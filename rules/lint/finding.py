@@ -21,16 +21,17 @@ class Finding:
     place: Place
     severity: Severity
     code: str  # stable: CI configurations name it
-    slo: str
+    slo: str  # empty in a text that is no SLO
     field: str
     given: str
     limit: str
     remedy: str
 
     def __str__(self) -> str:
+        where = ": ".join(filter(None, (self.slo, self.field)))
         return (
-            f"{self.place}: {self.severity} {self.code}: {self.slo}: "
-            f"{self.field}: {self.given}: {self.limit}; {self.remedy}"
+            f"{self.place}: {self.severity} {self.code}: {where}: "
+            f"{self.given}: {self.limit}; {self.remedy}"
         )
 
     def as_row(self) -> dict[str, Any]:

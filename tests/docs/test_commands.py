@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.service import COMMAND, Running, environment, serving
+from tests.conftest import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -106,6 +107,8 @@ def test_a_command_of_the_docs_runs(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> None:
+    if command.startswith("tailburn rules test"):
+        request.getfixturevalue("need_program")("promtool")
     if command.startswith("make "):
         _run(f"make --dry-run {command.removeprefix('make ')}", ROOT)
     elif command.startswith("tailburn serve"):
@@ -145,7 +148,7 @@ def _run(command: str, folder: Path, bin_folder: Path | None = None) -> str:
     """Run it and give what it prints; it must end with 0."""
     known = environment()
     if bin_folder is not None:
-        known["PATH"] = os.pathsep.join([str(bin_folder), known["PATH"]])
+        known["PATH"] = os.pathsep.join([str(bin_folder), known["PATH"], str(PROGRAMS)])
     ended = subprocess.run(
         command, shell=True, cwd=folder, env=known, capture_output=True, text=True
     )

@@ -9,6 +9,7 @@ import typer.main
 from tailburn.app.cli import cli
 from tailburn.app.settings import TABLE, Row
 from tailburn.engine.names import CLOCK_METRICS, HOP_METRIC, REQUESTS_METRIC
+from tailburn.rules.lint.checks import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -44,6 +45,11 @@ def test_every_metric_of_requests_is_named() -> None:
     text = (DOCS / "health.md").read_text()
     metrics = [*(name for name, _ in CLOCK_METRICS.values()), HOP_METRIC, REQUESTS_METRIC]
     assert [name for name in metrics if f"`{name}`" not in text] == []
+
+
+def test_every_code_of_a_finding_has_its_row() -> None:
+    text = (DOCS / "proof.md").read_text()
+    assert [code for code in CODES if f"\n| `{code}` | " not in text] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
