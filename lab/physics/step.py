@@ -58,17 +58,24 @@ def _joined(one: Any, other: Any, bend: Any) -> Any:
 
 
 @inlined
+def _floor_ns(floor: Any, clock: Any) -> Any:
+    """What no size undercuts: half of it follows the clock, half is latency of memory."""
+    return 0.5 * floor * (1.0 + 1.0 / clock)
+
+
+@inlined
 def _products_ns(coef: Any, tokens: Any, hbm: Any, clock: Any) -> Any:
     """The matrix products of one layer over `tokens` tokens, experts included."""
-    fixed = coef[c.GEMM_FLOOR] + coef[c.GEMM_ROW] * tokens / (tokens + coef[c.GEMM_ROW_HALF])
+    row = coef[c.GEMM_ROW] * tokens / (tokens + coef[c.GEMM_ROW_HALF])
+    fixed = _floor_ns(coef[c.GEMM_FLOOR] + row, clock)
     bend = coef[c.GEMM_BEND]
-    total = fixed / clock
+    total = fixed
     total += _joined(coef[c.GEMM_READ] / hbm, coef[c.GEMM_TOKEN] * tokens / clock, bend)
     experts = coef[c.EXPERTS]
     if experts > 0.0:
         hit = 1.0 - (1.0 - coef[c.EXPERTS_ACTIVE] / experts) ** tokens
         busiest = coef[c.EXPERT_TOKEN] * tokens * coef[c.EXPERT_SKEW]
-        total += 0.5 * fixed / clock
+        total += 0.5 * fixed
         total += _joined(coef[c.EXPERT_READ] * hit / hbm, busiest / clock, bend)
     return total
 
@@ -112,13 +119,14 @@ def step_parts_ns(
     passes = stages * coef[c.LAYERS]
 
     parts[GEMM] = passes * _products_ns(coef, tokens, hbm, clock)
+    floor = _floor_ns(coef[c.ATTENTION_FLOOR], clock)
     if batch > 0:
         attention = coef[c.ATTENTION_TOKEN] * kv_tokens / micro / hbm
         attention += coef[c.ATTENTION_SEQUENCE] * batch / micro / clock
-        parts[ATTENTION] = passes * (coef[c.ATTENTION_FLOOR] / clock + attention)
+        parts[ATTENTION] = passes * (floor + attention)
     if prefill_tokens > 0:
         pairs = coef[c.ATTENTION_PAIR] * prefill_pairs / micro / clock
-        parts[PREFILL_ATTENTION] = passes * (coef[c.ATTENTION_FLOOR] / clock + pairs)
+        parts[PREFILL_ATTENTION] = passes * (floor + pairs)
         parts[ELEMENTWISE] = passes * coef[c.ELEMENTWISE_TOKEN] * prefill_tokens / micro / hbm
     if coef[c.RANKS] > 1.0:
         parts[ALLREDUCE] = passes * _allreduce_ns(coef, tokens)
