@@ -17,7 +17,7 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo.burn import Pair, Severity
 from tailburn.engine.slo.model import Slo
-from tailburn.rules.model import Rule
+from tailburn.rules.model import Rule, literal
 from tailburn.rules.promql import duration, indented, selector
 
 
@@ -94,6 +94,6 @@ class Alert:
             self.expr,
             alert=str(self.kind),
             for_s=self.for_s,
-            labels=self.labels,
+            labels={name: literal(value) for name, value in self.labels.items()},
             annotations=self.annotations,
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from tailburn.engine.names import OBJECTIVE_LABEL, SLO_BUDGET_LEFT_RECORD, SLO_LABEL
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.model import DEFINITIONS, Clock, EngineSource, Kind, Objective, Slo
+from tailburn.rules.model import literal
 from tailburn.rules.promql import duration, number
 from tailburn.rules.sources.engines import engine_of
 
@@ -49,7 +50,7 @@ def told(slo: Slo, summary: str, description: str, measured: str) -> dict[str, s
 def links(slo: Slo) -> dict[str, str]:
     """The addresses that the SLO names."""
     named = {"runbook_url": slo.runbook_url, "dashboard_url": slo.dashboard_url}
-    return {name: url for name, url in named.items() if url}
+    return {name: literal(url) for name, url in named.items() if url}
 
 
 def where(slo: Slo) -> str:

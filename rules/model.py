@@ -4,6 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 
+def literal(value: str) -> str:
+    """A text that Prometheus is not to take for a template, for a label or annotation."""
+    return value.replace("{{", '{{ "{{" }}')
+
+
 @dataclass(frozen=True)
 class Rule:
     """A recording rule, or an alerting one: exactly one of `record` and `alert` is said."""

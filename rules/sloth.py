@@ -22,7 +22,7 @@ from tailburn.engine.slo.exchange.sloth import FILE_VERSION, SERVICE_LABEL, SLO_
 from tailburn.engine.slo.model import Calendar, Objective, Slo
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts.burn import identity
-from tailburn.rules.model import Rule
+from tailburn.rules.model import Rule, literal
 from tailburn.rules.promql import duration, number, selector
 from tailburn.rules.sources.choose import budgets_of
 
@@ -81,7 +81,8 @@ def relabelled(alert: Alert) -> Rule:
     budget = next((b for b in budgets_of(alert.slo) if b.name == alert.objective), None)
     if alert.pair is None or budget is None:
         return rule
-    theirs = _key(alert.slo, budget) | {SEVERITY: rule.labels[SEVERITY_LABEL]}
+    names = {name: literal(value) for name, value in _key(alert.slo, budget).items()}
+    theirs = names | {SEVERITY: rule.labels[SEVERITY_LABEL]}
     return replace(rule, labels=dict(rule.labels) | theirs)
 
 

@@ -14,7 +14,7 @@ from tailburn.rules.promql import duration
 
 def groups_of(groups: Sequence[Group], indent: int = 0) -> str:
     """`groups:` and all below it, moved in by so many spaces."""
-    lines = ["groups:"]
+    lines = ["groups:" if groups else "groups: []"]
     for group in groups:
         lines += [f"  - name: {text(group.name)}", f"    interval: {duration(group.interval_s)}"]
         lines.append("    rules:")
