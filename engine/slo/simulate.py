@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.engine.slo.burn import HOUR_S, Pair
+from tailburn.engine.slo.burn import HOUR_S, SHORTEST_S, Pair
 from tailburn.engine.slo.course import Course, Floats, Span, Stretch, both, union
 
 FROZEN_AT_MOST_S: Final = 6 * HOUR_S
-"""So long a firing alert outlives the data that it rests on."""
+"""So long a firing alert outlives the data, from when the shortest window has none."""
 _SAME_S: Final = 1e-6
 
 
@@ -41,16 +41,17 @@ def _firing(course: Course, pair: Pair) -> tuple[Span, ...]:
     """While both windows are over the threshold, or were when the data ended."""
     long, short = (course.over(w, pair.threshold_ratio) for w in (pair.long_s, pair.short_s))
     over = both(long, short)
-    return union([*over, *_frozen(over, course.unmeasured(pair.short_s))])
+    return union([*over, *_frozen(over, course.unmeasured(pair.short_s), pair.short_s)])
 
 
-def _frozen(firing: Sequence[Span], unmeasured: Sequence[Span]) -> list[Span]:
+def _frozen(firing: Sequence[Span], unmeasured: Sequence[Span], short_s: float) -> list[Span]:
     """The seconds without data that an alert lives through: nothing says that it is over."""
     ends = [end for _, end in firing]
+    longest_s = SHORTEST_S + FROZEN_AT_MOST_S - short_s
     return [
-        (begin, min(end, begin + FROZEN_AT_MOST_S))
+        (begin, min(end, begin + longest_s))
         for begin, end in unmeasured
-        if any(abs(begin - fired) < _SAME_S for fired in ends)
+        if longest_s > 0 and any(abs(begin - fired) < _SAME_S for fired in ends)
     ]
 
 

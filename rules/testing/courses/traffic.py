@@ -138,7 +138,7 @@ def _gap(budgets: Budgets) -> Scenario:
         lambda pairs: [
             _burning(GAP_STEP_S, 0),
             _burning(_whole(_quickest(budgets), GAP_STEP_S), 1),
-            gap(_whole(longest_s + FROZEN_AT_MOST_S + HOUR_S, GAP_STEP_S)),
+            gap(_whole(max(longest_s, FROZEN_AT_MOST_S) + HOUR_S, GAP_STEP_S)),
         ],
         GAP_STEP_S,
         slack_s=3.0 * GAP_STEP_S,
