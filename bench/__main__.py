@@ -2,7 +2,7 @@
 
     python -m bench [--seconds 20] [--repeats 3]
 
-About ten minutes. The service is measured first, while nothing else of the run is warm.
+About fifteen minutes. The service is measured first, while nothing else of the run is warm.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from itertools import chain
 
 from bench import decode, histogram, log, store
 from bench.figures import show
+from bench.rules import cost
 from bench.service import report
 
 
@@ -19,7 +20,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="of the main figure")
     arguments = parser.parse_args()
     whole, notes = report.figures(arguments.seconds, arguments.repeats)
-    parts = chain(decode.figures(), log.figures(), store.figures(), histogram.figures())
+    parts = chain(
+        decode.figures(), log.figures(), store.figures(), histogram.figures(), cost.figures()
+    )
     show([*whole, *parts], notes)
 
 

@@ -1,0 +1,1 @@
+"""What it costs a Prometheus to evaluate the generated rules."""
