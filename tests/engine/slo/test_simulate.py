@@ -149,6 +149,21 @@ def test_a_gap_is_outlived_for_six_hours_at_most() -> None:
     assert end_s == pytest.approx(600 + 300 + 6 * HOUR_S)
 
 
+@pytest.mark.parametrize("short_s", [300, 1800, 6 * HOUR_S])
+def test_those_six_hours_are_the_same_for_every_window(short_s: int) -> None:
+    pair = Pair(Severity.TICKET, 12 * short_s, short_s, 1.0, 0.001, 1.0)
+    course = Course([Stretch(600, 1.0), gap(2.0 * DAY_S), Stretch(60, 0.0)])
+    ((_, end_s),) = fired(course, pair)
+    assert end_s == pytest.approx(600 + 300 + 6 * HOUR_S)
+
+
+def test_a_window_longer_than_those_six_hours_ends_with_its_last_data() -> None:
+    pair = Pair(Severity.TICKET, 12 * DAY_S, DAY_S, 1.0, 0.001, 1.0)
+    course = Course([Stretch(7200, 1.0), gap(2.0 * DAY_S), Stretch(60, 0.0)])
+    ((_, end_s),) = fired(course, pair)
+    assert end_s == pytest.approx(7200 + DAY_S)
+
+
 def test_a_gap_begins_no_alert() -> None:
     assert fired(Course([Stretch(DAY_S, 0.0), gap(7200), Stretch(HOUR_S, 0.0)])) == []
 
