@@ -1,6 +1,13 @@
-"""How the lab's hot paths are compiled: without the GIL, cached on disk, divisions as numpy's."""
+"""How the lab's hot paths are compiled: without the GIL, cached on disk, divisions as numpy's.
 
-from collections.abc import Callable
+numba keeps a compiled function until its own file changes, and so runs on with what it had
+inlined of other files. Here a function is compiled anew when anything it took in has
+changed: the files of the compiled functions and modules it names, and the constants.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from numba import njit
@@ -10,9 +17,45 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """A function of arrays and numbers that compiled code and Python may both call."""
-    return njit(nogil=True, cache=True, error_model="numpy")(function)
+    return _watched(njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 def inlined(function: F) -> F:
     """A helper of such functions, always inlined: array arguments of a call cost atomics."""
-    return njit(nogil=True, cache=True, error_model="numpy", forceinline=True)(function)
+    options = {"nogil": True, "cache": True, "error_model": "numpy", "forceinline": True}
+    return _watched(njit(**options)(function))
+
+
+def _watched(dispatcher: Any) -> Any:
+    """Let the cached code of a function count as old when what it took in has changed."""
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None:  # None: compiling is switched off (NUMBA_DISABLE_JIT)
+        file._source_stamp = (file._source_stamp, *sorted(set(taken_in(dispatcher.py_func))))
+    return dispatcher
+
+
+def taken_in(function: FunctionType, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """What compiled code of `function` holds beyond its own file, each with its state."""
+    seen |= {function.__qualname__ + function.__code__.co_filename}
+    for name in sorted(_names(function.__code__)):
+        value = function.__globals__.get(name)
+        inner = getattr(value, "py_func", None)
+        if inner is not None:
+            if inner.__qualname__ + inner.__code__.co_filename not in seen:
+                yield _state(inner.__code__.co_filename)
+                yield from taken_in(inner, seen)
+        elif isinstance(value, ModuleType) and value.__name__.startswith("tailburn."):
+            yield _state(value.__file__ or "")
+        elif isinstance(value, bool | int | float | str | tuple):
+            yield f"{name}={value!r}"
+
+
+def _names(code: Any) -> set[str]:
+    """Names that code and the functions within it look up."""
+    inner = (_names(constant) for constant in code.co_consts if hasattr(constant, "co_names"))
+    return set(code.co_names).union(*inner)
+
+
+def _state(path: str) -> str:
+    found = os.stat(path)
+    return f"{path} {found.st_mtime_ns} {found.st_size}"
