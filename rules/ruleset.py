@@ -54,6 +54,8 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
         *budget.budgets(slo),
+        *rates.straight(slo, windows, windows.seldom()),
+        *budget.burns(slo, windows.seldom()),
         *rates.averaged(slo, windows),
         *budget.left(slo),
         *percentiles.slow(slo),
@@ -62,8 +64,8 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *(alert.rule for alert in unmeasured.alerts(slo)),
     )
     quick = (
-        *rates.straight(slo, windows),
-        *budget.burns(slo, windows),
+        *rates.straight(slo, windows, windows.often()),
+        *budget.burns(slo, windows.often()),
         *percentiles.quick(slo),
         *baseline.over_baselines(slo),
         *owner.owner(slo),

@@ -1,6 +1,6 @@
 """The budget itself, how fast it burns and what is left of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tailburn.engine.names import (
     DEFINITION_LABEL,
@@ -19,7 +19,6 @@ from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Calendar, Slo
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
-from tailburn.rules.recording.rates import Windows
 from tailburn.rules.sources.choose import budgets_of
 
 _KEY = f"on ({SLO_LABEL}, {OBJECTIVE_LABEL}, {DEFINITION_LABEL}) group_left"
@@ -36,9 +35,9 @@ def budgets(slo: Slo) -> Iterator[Rule]:
         yield Rule(f"vector({number(budget.budget_ratio)})", SLO_BUDGET_RECORD, labels=labels)
 
 
-def burns(slo: Slo, windows: Windows) -> Iterator[Rule]:
-    """How many times faster than allowed the budgets go, over each window up to six hours."""
-    for window_s in windows.straight():
+def burns(slo: Slo, chosen_s: Iterable[int]) -> Iterator[Rule]:
+    """How many times faster than allowed the budgets go, over those windows."""
+    for window_s in chosen_s:
         window = duration(window_s)
         bad, total = (
             selector(f"{record}{window}", {SLO_LABEL: slo.name})

@@ -14,7 +14,7 @@ from tailburn.engine.names import (
     slo_worst_record,
 )
 from tailburn.engine.slo import burn
-from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo
+from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo, Tier
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
 from tailburn.rules.sources.histograms import Histogram, histogram_of, views_of
@@ -37,13 +37,11 @@ def clocks_of(slo: Slo) -> tuple[Clock, ...]:
 
 
 def quick(slo: Slo) -> Iterator[Rule]:
-    """Buckets over 5 min, and the percentiles that are published or promised, per clock."""
+    """Buckets over 5 min, the percentiles that alerts rest on, and the last minute's p95."""
     for histogram in _histograms(slo):
         yield Rule(histogram.rates(WINDOW), buckets(histogram, WINDOW), labels=_labels(slo))
-        for percentile in _percentiles(slo, histogram.clock):
-            record = slo_quantile_record(histogram.clock, percentile, WINDOW)
-            own = selector(buckets(histogram, WINDOW), _labels(slo))
-            yield Rule(_quantile(histogram, percentile, own, WINDOW_S, ()), record)
+        for percentile in _alerted(slo, histogram.clock):
+            yield _over_window(histogram, percentile)
         own = histogram.rates(_MINUTE)
         value = _scaled(histogram, f"histogram_quantile({number(QUANTILES[_WORST])}, {own})")
         yield Rule(
@@ -67,8 +65,12 @@ def slow(slo: Slo) -> Iterator[Rule]:
 
 
 def views(slo: Slo) -> Iterator[Rule]:
-    """The published percentiles along one more dimension at a time."""
+    """The other published percentiles, and all along one more dimension at a time."""
     for histogram in _histograms(slo):
+        alerted = _alerted(slo, histogram.clock)
+        for percentile in _percentiles(slo, histogram.clock):
+            if percentile not in alerted:
+                yield _over_window(histogram, percentile)
         for dimension in views_of(slo):
             record = f"{buckets(histogram, WINDOW)}_by_{dimension}"
             also = (dimension,)
@@ -91,9 +93,24 @@ def _histograms(slo: Slo) -> Iterator[Histogram]:
     return (h for clock in clocks_of(slo) if (h := histogram_of(slo, clock)) is not None)
 
 
+def _alerted(slo: Slo, clock: Clock) -> tuple[str, ...]:
+    """Those that pages, scaling and the comparison with the days before look at."""
+    wanted = set(slo.clocks.get(clock, {}).get(Tier.CRITICAL, {}))
+    if slo.regression is not None or slo.scale_out is not None:
+        wanted.add("p99")
+    return tuple(percentile for percentile in QUANTILES if percentile in wanted)
+
+
 def _percentiles(slo: Slo, clock: Clock) -> tuple[str, ...]:
+    """All that are published or promised."""
     promised = {p for thresholds in slo.clocks.get(clock, {}).values() for p in thresholds}
     return tuple(p for p in QUANTILES if p in PUBLISHED or p in promised)
+
+
+def _over_window(histogram: Histogram, percentile: str) -> Rule:
+    own = selector(buckets(histogram, WINDOW), _labels(histogram.slo))
+    record = slo_quantile_record(histogram.clock, percentile, WINDOW)
+    return Rule(_quantile(histogram, percentile, own, WINDOW_S, ()), record)
 
 
 def _quantile(

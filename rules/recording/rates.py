@@ -24,6 +24,7 @@ from tailburn.rules.promql import duration, selector
 from tailburn.rules.sources.choose import budgets_of, rates_of
 
 STRAIGHT_UP_TO_S: Final = 6 * burn.HOUR_S
+OFTEN_UP_TO_S: Final = burn.HOUR_S
 SAMPLED_S: Final = 5 * burn.MINUTE_S
 FINELY_UP_TO_S: Final = 3 * burn.DAY_S
 SELDOM_SAMPLED_S: Final = 15 * burn.MINUTE_S
@@ -35,9 +36,17 @@ class Windows:
 
     budgets: dict[int, tuple[Objective, ...]]
 
-    def straight(self) -> Iterator[int]:
+    def straight(self) -> tuple[int, ...]:
         """Those rated straight from the counters, shortest first."""
-        return (w for w in sorted(self.budgets) if w <= STRAIGHT_UP_TO_S)
+        return tuple(w for w in sorted(self.budgets) if w <= STRAIGHT_UP_TO_S)
+
+    def often(self) -> tuple[int, ...]:
+        """Of these the short ones, which are worth a look each minute."""
+        return tuple(w for w in self.straight() if w <= OFTEN_UP_TO_S)
+
+    def seldom(self) -> tuple[int, ...]:
+        """Of these the long ones: a few minutes are little to them, and their samples many."""
+        return tuple(w for w in self.straight() if w > OFTEN_UP_TO_S)
 
     def averaged(self) -> Iterator[int]:
         """Those that are means of sampled rates, shortest first."""
@@ -59,9 +68,9 @@ def windows_of(slo: Slo, also_s: Iterable[int] = ()) -> Windows:
     return Windows({w: tuple(budgets) for w, budgets in found.items()})
 
 
-def straight(slo: Slo, windows: Windows) -> Iterator[Rule]:
-    """Rates over the windows of up to six hours."""
-    for window_s in windows.straight():
+def straight(slo: Slo, windows: Windows, chosen_s: Iterable[int]) -> Iterator[Rule]:
+    """Rates over those windows."""
+    for window_s in chosen_s:
         yield from rates_of(slo, windows.budgets[window_s], duration(window_s), "")
 
 
