@@ -1,0 +1,1 @@
+"""The fleet in motion: discrete events over flat arrays."""
