@@ -22,12 +22,12 @@ class PrometheusApi:
         self._url = url.rstrip("/")
         self._client = client or httpx.Client(timeout=_TIMEOUT_S)
         self._answers: dict[str, tuple[Sample, ...]] = {}
-        self.version = str(self._get("/api/v1/status/buildinfo").get("version") or "0")
+        self.version = str(self._status("buildinfo").get("version") or "0")
 
     @property
     def retention_s(self) -> float | None:
         """From its runtime information: `15d`, or `15d or 10GiB`."""
-        text = str(self._get("/api/v1/status/runtimeinfo").get("storageRetention") or "")
+        text = str(self._status("runtimeinfo").get("storageRetention") or "")
         return duration_s(text.split(" or ")[0])
 
     def query(self, expr: str) -> Sequence[Sample]:
@@ -38,9 +38,15 @@ class PrometheusApi:
             self._answers[expr] = tuple(s for s in samples if not math.isnan(s.value))
         return self._answers[expr]
 
-    def _get(self, path: str, **parameters: str) -> dict[str, Any]:
+    def _status(self, what: str) -> dict[str, Any]:
+        """Nothing where it is not there: not all that speak like Prometheus tell of themselves."""
+        return self._get(f"/api/v1/status/{what}", may_lack=True)
+
+    def _get(self, path: str, *, may_lack: bool = False, **parameters: str) -> dict[str, Any]:
         try:
             response = self._client.get(self._url + path, params=parameters)
+            if may_lack and response.status_code == httpx.codes.NOT_FOUND:
+                return {}
             body = response.json()
         except (httpx.HTTPError, httpx.InvalidURL) as wrong:
             raise UserError(f"{self._url}: no answer from Prometheus: {wrong}") from wrong
