@@ -123,7 +123,13 @@ class _Table:
 
 @dataclass(slots=True)
 class Requests(_Table):
-    """What users ask for, in order of arrival: workload -> world."""
+    """What users ask for, in order of arrival: workload -> world.
+
+    `prefix` names what the prompt's first `prefix_tokens` tokens are: a system prompt, or, from
+    a conversation's second turn on, its `session`, whose earlier turn left them behind (prompt
+    and answer). So once a request is served, a cache holds `prefix_tokens` of `prefix`, and
+    all of prompt and output of `session` if that is not 0.
+    """
 
     arrival_ns: I64 = _ns("the client begins to ask")
     client: I32 = _of(np.int32, "index", "which client process asks")
