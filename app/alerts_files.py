@@ -1,8 +1,11 @@
 """The files of `tailburn alerts`: made from SLOs, checked by amtool, written whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -13,7 +16,7 @@ from tailburn.alerts.alertmanager.delivery import Delivery, Kind, delivery
 from tailburn.alerts.alertmanager.errors import ConfigError
 from tailburn.alerts.alertmanager.inhibition import ALERTNAME
 from tailburn.alerts.alertmanager.template import TEMPLATE_FILE, template
-from tailburn.alerts.alertmanager.theirs import receivers_of_ours
+from tailburn.alerts.alertmanager.theirs import labels_routed_by, receivers_of_ours
 from tailburn.app.errors import UserError
 from tailburn.app.slo_files import write_whole
 from tailburn.app.terminal.text import harmless
@@ -101,21 +104,28 @@ def secrets_wanted(ways: Sequence[Delivery], secrets: str) -> list[str]:
 
 
 def arrivals(config: Path, slos: Sequence[Slo]) -> Iterator[Arrival]:
-    """Where the alerts of these SLOs go, by amtool. Raises UserError where it is missing."""
+    """Where the alerts of these SLOs go, by amtool; each set of labels that routes tell apart once.
+
+    Raises UserError where amtool is missing.
+    """
     found = amtool.find_amtool()
     if found is None:
         raise UserError(f"amtool is missing; {amtool.HOW_TO_GET}")
-    kinds = dict.fromkeys(
-        tuple(({ALERTNAME: str(alert.kind)} | alert.labels).items())
-        for slo in slos
-        for alert in alerts_of(slo)
-    )
     with _told_to_users():
         theirs = _theirs(config)
         ours = receivers_of_ours(theirs.text, theirs.file)
-        for labels in map(dict, kinds):
-            receivers = amtool.receivers_of(found, config, labels)
-            yield Arrival(labels, receivers, ours.isdisjoint(receivers))
+        asked = _told_apart(slos, labels_routed_by(theirs.text, theirs.file))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a program
+            answers = pool.map(partial(amtool.receivers_of, found, config), asked)
+            for labels, receivers in zip(asked, answers, strict=True):
+                yield Arrival(labels, receivers, ours.isdisjoint(receivers))
+
+
+def _told_apart(slos: Sequence[Slo], looked_at: Set[str]) -> list[dict[str, str]]:
+    names = {ALERTNAME, *looked_at}
+    fire = ({ALERTNAME: str(a.kind), **a.labels} for slo in slos for a in alerts_of(slo))
+    seen = (tuple((name, v) for name, v in labels.items() if name in names) for labels in fire)
+    return [dict(labels) for labels in dict.fromkeys(seen)]
 
 
 def _theirs(into: Path) -> Theirs:

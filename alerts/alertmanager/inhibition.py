@@ -7,7 +7,8 @@ wider over narrower, and what makes a measurement meaningless over what rests on
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain, combinations, product
+from typing import Any, Final, TypeVar
 
 from tailburn.alerts.alertmanager.matchers import Labels, Matcher, begins, is_any, is_not
 from tailburn.engine.names import (
@@ -25,8 +26,11 @@ from tailburn.rules.promql import duration
 ALERTNAME: Final = "alertname"
 OURS: Final = begins(ALERTNAME, "Tailburn")
 
+_PAGE: Final = is_any(SEVERITY_LABEL, [Severity.PAGE])
+_TICKET: Final = is_any(SEVERITY_LABEL, [Severity.TICKET])
 _OF_WHAT_IS_SEEN: Final = (Kind.TIER, Kind.REGRESSION, Kind.SCALE_OUT)
 """Percentiles of the requests that were seen: of no meaning where too many were not."""
+_Item = TypeVar("_Item")
 _OUTSIDE_IN: Final = ("client", "gateway", "engine")
 
 
@@ -93,12 +97,8 @@ def _page_over_ticket(scope: tuple[str, ...]) -> Inhibition:
     """Who was woken for an SLO needs no ticket for it, but must know that data are missing."""
     return Inhibition(
         "a page is out for it",
-        (OURS, is_any(SEVERITY_LABEL, [Severity.PAGE])),
-        (
-            OURS,
-            is_not(ALERTNAME, Kind.UNMEASURED),
-            is_any(SEVERITY_LABEL, [Severity.TICKET]),
-        ),
+        (OURS, _PAGE),
+        (OURS, is_not(ALERTNAME, Kind.UNMEASURED), _TICKET),
         scope,
     )
 
@@ -108,59 +108,72 @@ def _unmeasured(scope: tuple[str, ...]) -> Iterator[Inhibition]:
     unmeasured = is_any(ALERTNAME, [Kind.UNMEASURED])
     yield Inhibition(
         "requests that do not finish are not measured either",
-        (is_any(ALERTNAME, [Kind.STALLED]),),
-        (unmeasured,),
+        (is_any(ALERTNAME, [Kind.STALLED]), _PAGE),
+        (unmeasured, _TICKET),
         scope,
     )
-    of_clock = (is_any(ALERTNAME, _OF_WHAT_IS_SEEN), is_any(SEVERITY_LABEL, [Severity.TICKET]))
+    of_clock = (is_any(ALERTNAME, _OF_WHAT_IS_SEEN), _TICKET)
     for clock in Clock:
         named = begins(OBJECTIVE_LABEL, f"{clock}_")
         why = f"{clock.upper()} was not measured"
         yield Inhibition(why, (unmeasured, named), (*of_clock, named), scope)
     for named in (is_any(OBJECTIVE_LABEL, ["completion"]), begins(OBJECTIVE_LABEL, "e2e_")):
-        consistency = (is_any(ALERTNAME, [Kind.CONSISTENCY]),)
+        consistency = (is_any(ALERTNAME, [Kind.CONSISTENCY]), _TICKET)
         yield Inhibition("E2E was not measured", (unmeasured, named), consistency, scope)
 
 
-def _wider_over_narrower(slos: Sequence[Slo]) -> list[Inhibition]:
+def _wider_over_narrower(slos: Sequence[Slo]) -> Iterator[Inhibition]:
     """What the whole gateway has, each model of it has; told once, for the gateway.
 
     Only the same alert of the same objective and window, to the same team, is muted: a model
     that breaks down while the gateway burns slowly is told, and so is each team.
     """
-    found = []
+    same = (ALERTNAME, SEVERITY_LABEL, OBJECTIVE_LABEL, LONG_LABEL, TEAM_LABEL)
+    alike: dict[_Scope, list[Slo]] = {}
+    for slo in slos:
+        alike.setdefault(_scope(slo), []).append(slo)
+    below: dict[_Scope, list[str]] = {}
+    for narrow, its in alike.items():
+        for scope in _wider_scopes(narrow):
+            if scope in alike:
+                below.setdefault(scope, []).extend(slo.name for slo in its)
     for wide in slos:
-        narrow = [slo.name for slo in slos if is_wider(wide, slo)]
-        if narrow:
-            same = (ALERTNAME, SEVERITY_LABEL, OBJECTIVE_LABEL, LONG_LABEL, TEAM_LABEL, *wide.by)
-            found.append(
-                Inhibition(
-                    f"{wide.name} is the wider",
-                    (OURS, is_any(SLO_LABEL, [wide.name])),
-                    (OURS, is_any(SLO_LABEL, narrow)),
-                    same,
-                )
+        if names := below.get(_scope(wide)):
+            yield Inhibition(
+                f"{wide.name} is the wider",
+                (OURS, is_any(SLO_LABEL, [wide.name])),
+                (OURS, is_any(SLO_LABEL, names)),
+                (*same, *wide.by),
             )
-    return found
 
 
-def is_wider(wide: Slo, narrow: Slo) -> bool:
-    """Whether every request of `narrow` is one of `wide`, which tells no less of them apart."""
-    holds = (
-        wide.select.items() <= narrow.select.items()
-        and set(wide.by) <= set(narrow.by)
-        and _depth(wide) <= _depth(narrow)
-    )
-    is_same = (wide.select, set(wide.by), wide.vantage) == (
-        narrow.select,
-        set(narrow.by),
-        narrow.vantage,
-    )
-    return holds and not is_same
+@dataclass(frozen=True)
+class _Scope:
+    """Which requests an SLO is about, which of them it tells apart, and where from."""
+
+    select: frozenset[tuple[str, str]]
+    by: frozenset[str]
+    vantage: str
 
 
-def _depth(slo: Slo) -> int:
-    return _OUTSIDE_IN.index(slo.vantage)
+def _scope(slo: Slo) -> _Scope:
+    return _Scope(frozenset(slo.select.items()), frozenset(slo.by), slo.vantage)
+
+
+def _wider_scopes(narrow: _Scope) -> Iterator[_Scope]:
+    """Those that hold every request of it, tell no more of them apart and stand no deeper.
+
+    There are few, and thousands of SLOs: so they are listed, not each SLO held to each.
+    """
+    outside = _OUTSIDE_IN[: _OUTSIDE_IN.index(narrow.vantage) + 1]
+    for select, by, vantage in product(_subsets(narrow.select), _subsets(narrow.by), outside):
+        wide = _Scope(frozenset(select), frozenset(by), vantage)
+        if wide != narrow:
+            yield wide
+
+
+def _subsets(items: frozenset[_Item]) -> Iterator[tuple[_Item, ...]]:
+    return chain.from_iterable(combinations(items, n) for n in range(len(items) + 1))
 
 
 def _all_match(matchers: Iterable[Matcher], labels: Labels) -> bool:

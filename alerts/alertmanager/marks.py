@@ -12,9 +12,10 @@ END: Final = f"# <<< {_NAME}"
 
 _LINES: Final = (
     rf"(?P<margin>[ ]*)# >>> {_NAME}\b[^\n]*\n"
-    rf"(?:(?![ ]*# <<< {_NAME})[^\n]*\n)*"
+    rf"(?:(?![ ]*# (?:<<<|>>>) {_NAME})[^\n]*\n)*"
     rf"[ ]*# <<< {_NAME}[^\n]*\n"
 )
+_MARK: Final = re.compile(rf"[ ]*# (>>>|<<<) {_NAME}\b")
 _BLOCK: Final = re.compile(f"^{_LINES}", re.MULTILINE)
 _AFTER_BRACKET: Final = re.compile(rf"(?<=[\[{{])\n{_LINES}(?P=margin)")
 
@@ -30,5 +31,18 @@ def as_flow_part(lines: list[str], margin: str) -> str:
 
 
 def without_ours(text: str) -> str:
-    """The text as its owner wrote it."""
+    """The text as its owner wrote it; a mark without its other stays."""
     return _BLOCK.sub("", _AFTER_BRACKET.sub("", text))
+
+
+def lone_mark(text: str) -> int | None:
+    """The first line, from 1, with a mark whose other is missing."""
+    begun = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = _MARK.match(line)
+        if mark is None:
+            continue
+        if (mark[1] == ">>>") is bool(begun):
+            return begun or number
+        begun = 0 if begun else number
+    return begun or None

@@ -33,7 +33,7 @@ def merge(text: str, ours: Additions, file: str) -> str:
     Our routes come first among the children of the root, so that no catch-all takes our alerts
     before; they match only our alerts. Raises ConfigError with file and line.
     """
-    merged = _Config(without_marks(text), file).with_entries(ours)
+    merged = _Config(without_marks(text, file), file).with_entries(ours)
     if "\r\n" in text:
         merged = merged.replace("\n", "\r\n")
     return BOM + merged if text.startswith(BOM) else merged

@@ -1,5 +1,6 @@
 """What a user's own configuration says, read with its places and never written again."""
 
+import re
 from typing import Final
 
 from ruamel.yaml import YAML
@@ -8,13 +9,22 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tailburn.alerts.alertmanager.errors import ConfigError
 from tailburn.alerts.alertmanager.inhibition import OURS
-from tailburn.alerts.alertmanager.marks import without_ours
+from tailburn.alerts.alertmanager.marks import lone_mark, without_ours
 
 BOM: Final = "\ufeff"
+_LABEL: Final = re.compile(r'(\w+)"?\s*[!=]')  # finds too many in odd values: no harm
 
 
-def without_marks(text: str) -> str:
-    """The text without ours, with plain ends of lines, also of the last."""
+def without_marks(text: str, file: str) -> str:
+    """The text without ours, with plain ends of lines, also of the last.
+
+    Raises ConfigError where one of our two marks is gone: what is ours, can't be told then.
+    """
+    if (line := lone_mark(text)) is not None:
+        raise ConfigError(
+            f"{file}:{line}: a mark of tailburn without its other: delete what was written "
+            "between them, and the mark"
+        )
     theirs = without_ours(text.removeprefix(BOM).replace("\r\n", "\n"))
     return theirs if theirs.endswith("\n") else theirs + "\n"
 
@@ -51,12 +61,14 @@ def receiver_names(root: MappingNode) -> list[ScalarNode]:
 
 def names_of_receivers(text: str, file: str) -> tuple[str, ...]:
     """The user's own receivers. Raises ConfigError where the text is no configuration."""
-    return tuple(str(node.value) for node in receiver_names(root_of(without_marks(text), file)))
+    return tuple(
+        str(node.value) for node in receiver_names(root_of(without_marks(text, file), file))
+    )
 
 
 def has_smarthost(text: str, file: str) -> bool:
     """Whether the user's configuration names a mail server for all that is sent."""
-    found = entry(root_of(without_marks(text), file), "global")
+    found = entry(root_of(without_marks(text, file), file), "global")
     if found is None or not isinstance(found[1], MappingNode):
         return False
     return entry(found[1], "smtp_smarthost") is not None
@@ -69,6 +81,23 @@ def receivers_of_ours(text: str, file: str) -> set[str]:
     """
     route = entry(root_of(text, file), "route")
     return set() if route is None else _receivers_below(route[1], is_ours=False)
+
+
+def labels_routed_by(text: str, file: str) -> set[str]:
+    """The labels that any route looks at. Raises ConfigError where the text is no configuration."""
+    route = entry(root_of(text, file), "route")
+    return set() if route is None else _labels_below(route[1])
+
+
+def _labels_below(route: Node) -> set[str]:
+    if not isinstance(route, MappingNode):
+        return set()
+    names = {name for text in _matchers(route) for name in _LABEL.findall(text)}
+    for key in ("match", "match_re"):  # the older way
+        matched = entry(route, key)
+        if matched is not None and isinstance(matched[1], MappingNode):
+            names |= {str(name.value) for name, _ in matched[1].value}
+    return names.union(*map(_labels_below, _items(route, "routes")))
 
 
 def _receivers_below(route: Node, is_ours: bool) -> set[str]:

@@ -140,6 +140,24 @@ def test_a_configuration_without_ours_lets_alerts_go_past(
     assert "go past our routes" in answer.stderr
 
 
+def test_check_tells_apart_what_a_route_looks_at(slo: Path, theirs: Path, amtool: None) -> None:
+    """A catch-all of theirs before our route, in the older way of writing, takes one window."""
+    routes = "  receiver: desk\n  routes:\n  - match: {long: 1h}\n    receiver: desk\n"
+    theirs.write_text(THEIRS.replace("  receiver: desk\n", routes, 1))
+    assert run("routes", "-i", slo, "--into", theirs, "-o", theirs).exit_code == 0
+    ours = theirs.read_text()
+    assert run("check", theirs, "-i", slo).exit_code == 0
+    first = "  - match: {long: 1h}\n    receiver: desk\n"
+    begin = ours.index("  # >>> tailburn")
+    theirs.write_text(ours[:begin] + first + ours[begin:])
+    answer = run("check", theirs, "-i", slo)
+    assert answer.exit_code == 1
+    strays = [line for line in answer.stdout.splitlines() if line.endswith("-> desk")]
+    assert strays
+    assert all(" long=1h " in line for line in strays)
+    assert not any("objective=" in line for line in strays)
+
+
 def test_a_receiver_of_theirs_is_no_stray(slo: Path, theirs: Path, amtool: None) -> None:
     ways = ("--page", "receiver:desk", "--ticket", "receiver:desk")
     assert run("routes", "-i", slo, "--into", theirs, "-o", theirs, *ways).exit_code == 0

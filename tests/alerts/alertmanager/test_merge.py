@@ -106,6 +106,19 @@ def test_a_last_line_without_an_end_gets_one() -> None:
     assert without_ours(merge(text, OURS, "am.yml")) == text + "\n"
 
 
+def test_a_lost_mark_costs_nobody_a_line() -> None:
+    """What stands between a begin and the end of another block may be the user's."""
+    merged = merge(BLOCK, OURS, "am.yml")
+    lines = merged.splitlines(keepends=True)
+    marks = [i for i, line in enumerate(lines) if "<<< tailburn" in line or ">>> tailburn" in line]
+    for mark in marks:
+        damaged = "".join(lines[:mark] + lines[mark + 1 :])
+        with pytest.raises(ConfigError, match=r"^am\.yml:\d+: a mark of tailburn without") as told:
+            merge(damaged, OURS, "am.yml")
+        line = int(str(told.value).split(":")[1])
+        assert "tailburn" in damaged.splitlines()[line - 1]
+
+
 NAMES = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 ROUTES = st.recursive(
     st.fixed_dictionaries({"receiver": NAMES}),

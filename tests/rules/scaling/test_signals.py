@@ -15,10 +15,12 @@ from tailburn.engine.names import (
     SLO_EXCESS_SECONDS_METRIC,
     SLO_SLOW_SECONDS_METRIC,
 )
+from tailburn.engine.slo.model import EngineSource
 from tailburn.rules.model import RuleSet
 from tailburn.rules.promql import selector
+from tailburn.rules.scaling.gauges import Replicas
 from tests.rules.promtool import MINUTE_S, Asked, counter, judge
-from tests.rules.scaling.courses import SLOW, VLLM, WELL, gauges, rules, traffic
+from tests.rules.scaling.courses import CHAT, SLOW, VLLM, WELL, gauges, rules, traffic
 
 pytestmark = pytest.mark.program("promtool")
 
@@ -106,6 +108,50 @@ def test_queue_and_cache_are_means_over_the_replicas(judged: Judge) -> None:
             shows(50, SCALE_KV_RECORD, 0.6),
         ],
     )
+
+
+SHOWN = {
+    "vllm": (
+        "vllm:num_requests_waiting{%s}",
+        "vllm:kv_cache_usage_perc{%s}",
+    ),
+    "sglang": ("sglang:num_queue_reqs{%s}", "sglang:token_usage{%s}"),
+    "trtllm": ("trtllm_num_requests_waiting{%s}", "trtllm_kv_cache_utilization{%s}"),
+    "triton": (
+        'nv_trt_llm_request_metrics{request_type="waiting",%s}',
+        'nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",%s}',
+    ),
+    "dynamo": (
+        "dynamo_frontend_queued_requests{%s}",
+        "dynamo_component_gpu_cache_usage_percent{%s}",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", SHOWN)
+def test_the_gauges_of_every_engine_are_read(engine: str, judged: Judge) -> None:
+    series = traffic((30, WELL))
+    for waiting, kv_ratio, replica in ((4, 0.17, "a:8000"), (16, 0.51, "b:8000")):
+        labels = f'job="x",instance="{replica}",model_name="llama",model="llama"'
+        for name, value in zip(SHOWN[engine], (waiting, kv_ratio), strict=True):
+            series[name % labels] = f"{value}x30"
+            series[name % labels.replace('job="x"', 'job="other"')] = "100x30"
+    source = EngineSource(engine, {"job": "x"})  # type: ignore[arg-type]
+    judged(
+        rules(Replicas(CHAT, source)),
+        series,
+        [
+            shows(25, SCALE_REPLICAS_RECORD, 2),
+            shows(25, SCALE_WAITING_RECORD, 2),
+            shows(25, SCALE_KV_RECORD, 0.4),
+        ],
+    )
+
+
+def test_the_older_name_of_a_gauge_is_read_where_the_newer_is_missing(judged: Judge) -> None:
+    shown = gauges(30, kv_ratio=0.51)
+    older = {name.replace("kv_cache", "gpu_cache"): values for name, values in shown.items()}
+    judged(rules(VLLM), {**traffic((30, WELL)), **older}, [shows(25, SCALE_KV_RECORD, 0.6)])
 
 
 QUIET = {
