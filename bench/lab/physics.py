@@ -16,7 +16,7 @@ from rich.table import Table
 from bench.lab import checks
 from bench.lab.data import data_folder
 from bench.lab.silicon import sample
-from tailburn.lab.physics.calibrate import calibrate
+from tailburn.lab.physics.calibrate import Calibration, calibrate
 from tailburn.lab.physics.layout import Layout
 
 _WIDTH = 160  # where the output is no terminal
@@ -73,23 +73,39 @@ def further_table() -> Table:
     return table
 
 
+def fit_engine(engine: str, model: str) -> Calibration:
+    """The scales that an engine's rows of one model ask for, on H100 and H200 together."""
+    _, _, path, precision, weights = next(s for s in ENGINE_SETS if s[:2] == (engine, model))
+    parts = []
+    for gpu in ("H200", "H100"):
+        rows = sample(path, gpu, engine, precision)
+        for ranks in (size for size in rows.sizes() if size in (1, 2, 4, 8)):
+            place = Layout(model, gpu, ranks, weights=weights, scales=checks.NEUTRAL)
+            parts.append((place, rows.of_ranks(ranks)))
+    return calibrate(parts)
+
+
 def engines_table() -> Table:
     """The sets that `lab.physics.engines` carries, fitted anew."""
     names = [name.removesuffix("_us") for name in vars(checks.NEUTRAL)]
     table = _table("Scales by engine", "engine, model", *names, "rows", "error", "p90")
-    for engine, model, path, precision, weights in ENGINE_SETS:
-        parts = []
-        for gpu in ("H200", "H100"):
-            rows = sample(path, gpu, engine, precision)
-            for ranks in (size for size in rows.sizes() if size in (1, 2, 4, 8)):
-                place = Layout(model, gpu, ranks, weights=weights, scales=checks.NEUTRAL)
-                parts.append((place, rows.of_ranks(ranks)))
-        found = calibrate(parts)
+    for engine, model, _, _, weights in ENGINE_SETS:
+        found = fit_engine(engine, model)
         scales = [f"{value:.3g}" for value in found.scales.array()]
         off = np.abs(found.errors)
         errors = (f"{off.mean():.1%}", f"{np.quantile(off, 0.9):.1%}")
         table.add_row(f"{engine}, {model} {weights}", *scales, str(len(off)), *errors)
     return table
+
+
+def report(engines: bool) -> None:
+    """Print every comparison; with `engines` also the shipped scales, fitted anew."""
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    for table in (held_out_table(), sensitivity_table(), further_table()):
+        console.print(table)
+    console.print(f"A prompt's time when repeated (Splitwise): spread {checks.repeat_spread():.1%}")
+    if engines:
+        console.print(engines_table())
 
 
 def main() -> None:
@@ -102,12 +118,7 @@ def main() -> None:
     except FileNotFoundError as missing:
         print(missing, file=sys.stderr)
         raise SystemExit(2) from None
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    for table in (held_out_table(), sensitivity_table(), further_table()):
-        console.print(table)
-    console.print(f"A prompt's time when repeated (Splitwise): spread {checks.repeat_spread():.1%}")
-    if arguments.engines:
-        console.print(engines_table())
+    report(arguments.engines)
 
 
 if __name__ == "__main__":
