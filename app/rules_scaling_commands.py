@@ -44,7 +44,9 @@ def scaling(
         str | None,
         typer.Option("--deployment", metavar="NAME", help="What is scaled. Default: the SLO."),
     ] = None,
-    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME")] = "default",
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")
+    ] = "default",
     replicas: Annotated[
         str, typer.Option("--replicas", metavar="MIN-MAX", help="How many there may be.")
     ] = "1-10",
