@@ -55,14 +55,18 @@ def chosen(slos: Sequence[Slo], name: str | None) -> Slo:
     return known[name]
 
 
+def rules(asked: Asked) -> str:
+    """The text of the recording rules, which are the same for every deployment of the SLO."""
+    _refuse(_bad_targets(asked))
+    return _rules(asked, _replicas(asked))
+
+
 def render(asked: Asked) -> dict[str, str]:
     """The text of each part. Raises UserError with everything that is wrong."""
     replicas = _replicas(asked)
     scaled = _scaled(asked, replicas is not None)
-    targets = Targets(asked.waiting, asked.kv_ratio)
-    rules = groups_of([group_of(asked.slo, targets, replicas)])
     return {
-        "rules": _HEAD + rules,
+        "rules": _rules(asked, replicas),
         "adapter": _text(autoscaler.adapter(scaled)),
         "hpa": _text(autoscaler.hpa(scaled)),
         "keda": _text(autoscaler.keda(scaled, asked.prometheus_url)),
@@ -75,6 +79,11 @@ def file_name(asked: Asked, part: str) -> str:
     if part == "rules":
         return f"{asked.slo.name}.scaling.rules.yaml"
     return f"{asked.deployment}.{part}.yaml"
+
+
+def _rules(asked: Asked, replicas: Replicas | None) -> str:
+    targets = Targets(asked.waiting, asked.kv_ratio)
+    return _HEAD + groups_of([group_of(asked.slo, targets, replicas)])
 
 
 def _text(value: Mapping[str, Any]) -> str:
@@ -117,16 +126,7 @@ def _scaled(asked: Asked, has_engines: bool) -> Scaled:
         for key in asked.slo.by
         if key not in values
     ]
-    problems += [
-        f"{option}: {value:g}: want {wanted}"
-        for option, value, wanted, is_good in (
-            ("--waiting", asked.waiting, "more than 0", asked.waiting > 0),
-            ("--kv", asked.kv_ratio, "a share above 0, at most 1", 0 < asked.kv_ratio <= 1),
-        )
-        if not is_good
-    ]
-    if problems:
-        raise UserError(*problems)
+    _refuse([*problems, *_bad_targets(asked)])
     return Scaled(
         asked.slo,
         asked.deployment,
@@ -137,6 +137,21 @@ def _scaled(asked: Asked, has_engines: bool) -> Scaled:
         has_engines,
         values,
     )
+
+
+def _bad_targets(asked: Asked) -> list[str]:
+    targets = (
+        ("--waiting", asked.waiting, "more than 0", asked.waiting > 0),
+        ("--kv", asked.kv_ratio, "a share above 0, at most 1", 0 < asked.kv_ratio <= 1),
+    )
+    return [
+        f"{option}: {value:g}: want {wanted}" for option, value, wanted, good in targets if not good
+    ]
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        raise UserError(*problems)
 
 
 def _range(given: str, problems: list[str]) -> tuple[int, int]:

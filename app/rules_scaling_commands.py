@@ -102,9 +102,8 @@ def scaling(
         is_gated=not plain,
         prometheus_url=prometheus,
     )
-    texts = made.render(asked)
     if out == "-":
-        sys.stdout.write(texts[part])
+        sys.stdout.write(made.rules(asked) if part is Part.RULES else made.render(asked)[part])
         return
-    for name, text in texts.items():
+    for name, text in made.render(asked).items():
         write_whole(Path(out) / made.file_name(asked, name), text)

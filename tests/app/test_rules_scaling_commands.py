@@ -69,7 +69,8 @@ def test_plain_signals_do_not_ask_for_the_cause(slo: Path) -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once(slo: Path) -> None:
-    assert refused("-i", slo, "--replicas", "9-2", "--kv", "85", "--deployment", "A_B") == [
+    bad = ("--replicas", "9-2", "--kv", "85", "--deployment", "A_B")
+    assert refused("-i", slo, "--part", "hpa", *bad) == [
         "--deployment: 'A_B': want lower-case letters, digits and -, at most 54",
         "--replicas: '9-2': want MIN-MAX, such as 2-16, from 1 on",
         "--kv: 85: want a share above 0, at most 1",
@@ -78,11 +79,18 @@ def test_all_that_is_wrong_is_told_at_once(slo: Path) -> None:
 
 def test_an_slo_by_model_wants_the_model_that_is_scaled(slo: Path) -> None:
     slo.write_text(BY_MODEL)
-    (line,) = refused("-i", slo)
+    hpa = ("-i", slo, "--part", "hpa")
+    (line,) = refused(*hpa)
     assert line.startswith("--where: model=VALUE is missing")
-    (nearest, _) = refused("-i", slo, "--where", "modl=a")
+    (nearest, _) = refused(*hpa, "--where", "modl=a")
     assert nearest.endswith("did you mean model?")
     assert 'slo="chat",model="a"' in run("-i", slo, "--where", "model=a", "--part", "keda").stdout
+
+
+def test_the_rules_are_those_of_all_models(slo: Path) -> None:
+    slo.write_text(BY_MODEL)
+    assert "max by (slo, model)" in run("-i", slo, "--engine", "vllm").stdout
+    assert refused("-i", slo, "--waiting", "0") == ["--waiting: 0: want more than 0"]
 
 
 def test_an_engine_that_can_not_tell_apart_is_refused(slo: Path) -> None:
