@@ -113,7 +113,8 @@ def test_a_command_of_the_docs_runs(
         _run(f"make --dry-run {command.removeprefix('make ')}", ROOT)
     elif command.startswith("tailburn serve"):
         flags = shlex.split(command)[2:]
-        shutil.copy(folder / "our-hops.yaml", tmp_path)
+        for name, _ in files():
+            shutil.copy(folder / name, tmp_path)
         with serving(tmp_path / "store", *flags) as running:
             assert running.stop() == 0
     elif any(address in command for address in _USUAL_ADDRESSES):
