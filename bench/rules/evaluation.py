@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator
@@ -26,10 +25,6 @@ class Timed:
     group: str
     name: str
     seconds: tuple[float, ...]
-
-    @property
-    def median_s(self) -> float:
-        return statistics.median(self.seconds)
 
 
 class Prometheus:
