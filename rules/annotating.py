@@ -76,6 +76,8 @@ def clock_definition(slo: Slo, clock: Clock) -> str:
     """Where a clock starts and stops: at the vantage of its source, whatever the SLO names."""
     vantage = measured_at(slo)
     text = DEFINITIONS[clock].format(vantage=vantage)
+    if clock is Clock.ITL and isinstance(slo.source, EngineSource):
+        text = f"every gap between two token events, as the {vantage} measures it"
     return text if vantage == slo.vantage else f"{text}; the SLO speaks of the {slo.vantage}"
 
 

@@ -22,37 +22,35 @@ from tailburn.rules.sources.choose import budgets_of
 def alerts(slo: Slo) -> Iterator[Alert]:
     """Those of every budget, quickest first."""
     for budget in budgets_of(slo):
+        chosen = identity(slo, budget)
         for pair in burn.pairs(budget.budget_ratio, burn.window_s(slo.window)):
-            yield _alert(slo, budget, pair)
+            yield _alert(slo, budget, pair, chosen)
 
 
-def _alert(slo: Slo, budget: Objective, pair: burn.Pair) -> Alert:
+def _alert(slo: Slo, budget: Objective, pair: burn.Pair, chosen: Mapping[str, str]) -> Alert:
+    long, short = (
+        _over(slo, chosen, window_s, pair.threshold_ratio)
+        for window_s in (pair.long_s, pair.short_s)
+    )
     return Alert(
         kind=Kind.BURN,
         severity=pair.severity,
         slo=slo,
         objective=budget.name,
-        condition=_condition(slo, budget, pair),
+        condition=f"{long}\nand\n{short}",
         long_s=pair.long_s,
         short_s=pair.short_s,
         pair=pair,
-        alive=selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.short_s)}", identity(slo, budget)),
-        remembered=selector(
-            sampled_record(SLO_TOTAL_RATE_RECORD, SAMPLED_S), identity(slo, budget)
-        ),
+        alive=selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.short_s)}", chosen),
+        remembered=selector(sampled_record(SLO_TOTAL_RATE_RECORD, SAMPLED_S), chosen),
         annotations=of_burn(slo, budget, pair),
     )
 
 
-def _condition(slo: Slo, budget: Objective, pair: burn.Pair) -> str:
-    long, short = (_over(slo, budget, w, pair.threshold_ratio) for w in (pair.long_s, pair.short_s))
-    return f"{long}\nand\n{short}"
-
-
-def _over(slo: Slo, budget: Objective, window_s: int, threshold_ratio: float) -> str:
+def _over(slo: Slo, chosen: Mapping[str, str], window_s: int, threshold_ratio: float) -> str:
     """The share of bad requests over a window where it is above the threshold."""
     bad, total = (
-        selector(f"{record}{duration(window_s)}", identity(slo, budget))
+        selector(f"{record}{duration(window_s)}", chosen)
         for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
     )
     labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
