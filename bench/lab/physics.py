@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.lab import checks
+from bench.lab import checks, runs
 from bench.lab.data import data_folder
 from bench.lab.silicon import sample
 from tailburn.lab.physics.calibrate import Calibration, calibrate
@@ -73,6 +73,18 @@ def further_table() -> Table:
     return table
 
 
+def runs_table() -> Table:
+    """Steps of whole runs by scales of their first third."""
+    columns = ("run", "windows seen", "error there", "windows unseen", "error", "bias")
+    table = _table("Steps of real vLLM runs, from their first third of wall time", *columns)
+    for run in runs.RUNS:
+        found = runs.replayed(run)
+        seen, unseen = len(found.calibration.errors), len(found.errors)
+        errors = (f"{found.calibration.mape:.1%}", str(unseen), f"{found.mape:.1%}")
+        table.add_row(run, str(seen), *errors, f"{found.bias:+.1%}")
+    return table
+
+
 def fit_engine(engine: str, model: str) -> Calibration:
     """The scales that an engine's rows of one model ask for, on H100 and H200 together."""
     _, _, path, precision, weights = next(s for s in ENGINE_SETS if s[:2] == (engine, model))
@@ -101,7 +113,7 @@ def engines_table() -> Table:
 def report(engines: bool) -> None:
     """Print every comparison; with `engines` also the shipped scales, fitted anew."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    for table in (held_out_table(), sensitivity_table(), further_table()):
+    for table in (held_out_table(), sensitivity_table(), further_table(), runs_table()):
         console.print(table)
     console.print(f"A prompt's time when repeated (Splitwise): spread {checks.repeat_spread():.1%}")
     if engines:

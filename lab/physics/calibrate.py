@@ -16,8 +16,9 @@ from tailburn.lab.physics.step import decode_step_ns
 F64 = NDArray[np.float64]
 
 _UNIT: Final = Scales(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-_PULL: Final = 0.1
-"""How weakly a coefficient is held to where it starts: over a factor e, a residual of 10 %."""
+_PULL: Final = np.array([0.2] * 4 + [0.05] * 4)
+"""How strongly each scale is held to its start, a residual per factor e: what
+was measured of kernels is believed more than what is assumed of a host."""
 
 
 @dataclass(frozen=True)

@@ -23,60 +23,18 @@ _GENERAL: Final = MappingProxyType(
 
 CALIBRATED: Final[Mapping[tuple[str, str, str], Scales]] = MappingProxyType(
     {
-        ("vllm", "Llama-3.1-70B", "fp8"): Scales(
-            0.948,
-            1.01,
-            1.01,
-            0.818,
-            2_290,
-            5.0,
-            1_010,  # 3.2 % of 100 rows, TP 1 to 8
-        ),
-        ("vllm", "Qwen3-32B", "bf16"): Scales(
-            0.924,
-            1.23,
-            0.682,
-            1.01,
-            2_050,
-            44.8,
-            1_630,  # 2.3 % of 87 rows, TP 2 to 8
-        ),
-        ("sglang", "Qwen3-32B", "bf16"): Scales(
-            0.832,
-            1.85,
-            0.519,
-            0.462,
-            1_550,
-            7.46,
-            794,  # 2.9 % of 67 rows, TP 2 to 8
-        ),
-        ("trtllm", "Llama-3.1-70B", "fp8"): Scales(
-            0.965,
-            0.42,
-            1.27,
-            0.769,
-            673,
-            11.2,
-            956,  # 4.6 % of 68 rows, TP 1 to 8
-        ),
-        ("trtllm", "Llama-3.1-8B", "bf16"): Scales(
-            0.975,
-            0.971,
-            0.578,
-            0.829,
-            766,
-            10.9,
-            5_610,  # 6.1 % of 177 rows, TP 1 to 8
-        ),
-        ("trtllm", "Qwen3-235B-A22B", "fp8"): Scales(
-            0.492,
-            2.76,
-            2.33,
-            1.3,
-            3_220,
-            6.78,
-            821,  # 2.8 % of 126 rows, TP 4 and 8
-        ),
+        # 3.2 % of 100 rows, TP 1 to 8
+        ("vllm", "Llama-3.1-70B", "fp8"): Scales(0.94, 1.01, 0.974, 0.834, 2_400, 5.42, 1_030),
+        # 2.2 % of 87 rows, TP 2 to 8
+        ("vllm", "Qwen3-32B", "bf16"): Scales(0.932, 1.2, 0.691, 0.993, 1_990, 46, 2_530),
+        # 2.9 % of 67 rows, TP 2 to 8
+        ("sglang", "Qwen3-32B", "bf16"): Scales(0.869, 1.65, 0.548, 0.483, 1_420, 12.8, 396),
+        # 4.6 % of 68 rows, TP 1 to 8
+        ("trtllm", "Llama-3.1-70B", "fp8"): Scales(0.96, 0.431, 1.22, 0.768, 691, 14.2, 818),
+        # 6.1 % of 177 rows, TP 1 to 8
+        ("trtllm", "Llama-3.1-8B", "bf16"): Scales(0.986, 0.967, 0.607, 0.825, 729, 11, 5_580),
+        # 2.5 % of 126 rows, TP 4 and 8
+        ("trtllm", "Qwen3-235B-A22B", "fp8"): Scales(0.485, 1.27, 1.97, 1.86, 4_970, 33.5, 518),
     }
 )
 """Scales by engine, model and format of the weights."""

@@ -67,7 +67,7 @@ def _gpu(
     return Gpu(name, *tables, memory_gib=memory_gib, prefill_attention_tflops=tflops)
 
 
-_PCIE: Final = {2: AllReduce(12.0, 20.0, 0.9, 35.0), 4: AllReduce(20.0, 14.0, 0.9, 45.0)}
+_PCIE: Final = {2: AllReduce(12.0, 14.0, 0.9, 35.0), 4: AllReduce(20.0, 10.0, 0.9, 45.0)}
 """Through host memory, no peer access: data sheets and common reports, not a table."""
 
 _GPUS: Final = (

@@ -20,7 +20,6 @@ from tailburn.lab.physics import (
     predict_ns,
 )
 from tailburn.lab.physics import coef as c
-from tailburn.lab.physics.fitting import F64
 
 GOOD = Layout("Llama-3.1-70B", "H100", 4)
 
@@ -129,7 +128,7 @@ def test_calibration_finds_the_scales_that_made_the_steps() -> None:
     parts = []
     for ranks in (1, 2, 8):
         layout = Layout("Llama-3.1-70B", "H200", ranks, scales=Scales())
-        batch: F64 = np.round(np.exp(5 * rng.random(rows)))
+        batch = np.exp(5 * rng.random(rows)).round()
         chunk = np.round(100 + 7_900 * rng.random(rows))
         context, share = batch * (100 + 7_900 * rng.random(rows)), rng.random(rows)
         blank = Observed(batch, context, share, chunk, chunk**2 / 2, np.ones(rows))
