@@ -152,6 +152,10 @@ def test_pairs_of_chunks_add_up_to_those_of_the_prompt(before: int, one: int, ot
     assert parted == chunk_pairs(one + other, before)
 
 
+def test_a_token_attends_to_itself_and_all_before_it() -> None:
+    assert chunk_pairs(5, 30) == 31 + 32 + 33 + 34 + 35
+
+
 def test_jitter_has_mean_one_and_its_spread() -> None:
     coef = StepModel.of(Layout("Llama-3.1-8B", "H100", jitter=Jitter(sigma=0.2))).coef
     draws = np.random.default_rng(41)
