@@ -2,7 +2,8 @@
 
 Each set comes from rows of aiconfigurator's silicon sample (Apache-2.0) on H100 and H200
 by `python -m bench.lab.physics --engines`; the remark is the mean error it leaves. They do
-not carry over between models: what is not listed takes its engine's general set.
+not carry over between models: what is not listed takes its engine's general set, a rounded
+middle of those fitted.
 """
 
 from collections.abc import Mapping

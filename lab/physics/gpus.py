@@ -68,7 +68,7 @@ def _gpu(
 
 
 _PCIE: Final = {2: AllReduce(12.0, 14.0, 0.9, 35.0), 4: AllReduce(20.0, 10.0, 0.9, 45.0)}
-"""Through host memory, no peer access: data sheets and common reports, not a table."""
+"""Through host memory, no peer access: of no table; the rate is what a run on two GPUs suggests."""
 
 _GPUS: Final = (
     _gpu(

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 GPUS_A_HOST: Final = 8
 PRODUCTS_A_LAYER: Final = 4
-_GRAPH_NODES: Final = AllReduce(28.0, 38.0, 0.7, 60.0)
-"""All-reduce between hosts: one NDR port a GPU at ~40 GB/s effective (llm-d's figure)."""
+_BETWEEN_HOSTS: Final = AllReduce(28.0, 38.0, 0.7, 60.0)
+"""All-reduce between hosts: one NDR port a GPU, ~40 GB/s effective by llm-d; floors assumed."""
 _FABRIC_US: Final = 15.0
 _FABRIC_GB_S: Final = 40.0
 _LINK_US: Final = 8.0
@@ -30,10 +30,10 @@ _NVLINK_GB_S: Final = 300.0
 
 @dataclass(frozen=True)
 class Jitter:
-    """What makes one step differ from its like. The figures are of repeated measurements
+    """What makes one step differ from its like.
 
-    of one prompt and batch on A100 and H100 (Splitwise, MIT): their spread, see
-    `bench.lab.physics`; hold-ups are rare in a healthy engine.
+    Repeats of one prompt and batch on A100 and H100 (Splitwise, MIT) spread by 1.1 %, runs
+    of a server by somewhat more. How often a healthy host holds a step up is assumed.
     """
 
     sigma: float = 0.015
@@ -196,7 +196,7 @@ def _attention(coef: F64, layout: Layout, model: Model, gpu: Gpu) -> None:
 def _collectives(coef: F64, layout: Layout, model: Model, gpu: Gpu) -> None:
     ranks = layout.tensor_ranks
     if ranks > 1:
-        ring = gpu.allreduce[ranks] if ranks <= GPUS_A_HOST else _GRAPH_NODES
+        ring = gpu.allreduce[ranks] if ranks <= GPUS_A_HOST else _BETWEEN_HOSTS
         coef[c.ALLREDUCES] = 2.0
         coef[c.ALLREDUCE_FLOOR] = ring.floor_us * 1e3
         coef[c.ALLREDUCE_TOKEN] = model.hidden * 2 / ring.bandwidth_gb_s
