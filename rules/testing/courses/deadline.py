@@ -21,7 +21,7 @@ from tailburn.rules.testing.unit import Input, Question, UnitTest
 
 _MANY_PER_S: Final = 100_000.0
 _TWO_A_MINUTE: Final = 2 / MINUTE_S
-_HISTORY_S: Final = 40 * MINUTE_S
+_HISTORY_S: Final = 35 * MINUTE_S
 
 
 def tests(slo: Slo) -> Iterator[UnitTest]:
@@ -31,7 +31,7 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
 
 
 def _tests(slo: Slo, alert: Alert) -> Iterator[UnitTest]:
-    last_s = 20 * MINUTE_S
+    last_s = 8 * MINUTE_S
     for word, share, asked in (
         ("over", 1.03 * deadline.SHORT_RATIO, fires(alert, last_s)),
         ("under", 0.97 * deadline.SHORT_RATIO, is_silent(alert, last_s)),

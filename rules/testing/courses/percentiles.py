@@ -19,7 +19,7 @@ STEP_S: Final = MINUTE_S
 OVER: Final = 1.03
 UNDER: Final = 0.97
 _LAG_S: Final = 2 * STEP_S
-_WELL_S: Final = 12 * MINUTE_S
+_WELL_S: Final = 8 * MINUTE_S
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def _watched(slo: Slo) -> Iterator[_Watched]:
 
 def _over(slo: Slo, watched: _Watched) -> UnitTest:
     """A percentile passes the threshold when the slow are its share of the window."""
-    slow_s = watched.alert.for_s + 2 * WINDOW_S
+    slow_s = watched.alert.for_s + WINDOW_S + 2 * _LAG_S
     rate = requests_per_s(watched.percentile, enough=True)
     quick, slow = ({watched.threshold_s * times: 1.0} for times in (UNDER, OVER))
     phases = [
         Phase(_WELL_S, rate, quick),
         Phase(slow_s, rate, slow),
-        Phase(2 * WINDOW_S, rate, quick),
+        Phase(WINDOW_S + 2 * _LAG_S, rate, quick),
     ]
     q = QUANTILES[watched.percentile]
     begin_s = _WELL_S + (1 - q) * WINDOW_S + watched.alert.for_s
@@ -75,7 +75,7 @@ def _over(slo: Slo, watched: _Watched) -> UnitTest:
 
 
 def _steady(slo: Slo, watched: _Watched, why: str, times: float, *, enough: bool) -> UnitTest:
-    for_s = watched.alert.for_s + 2 * WINDOW_S
+    for_s = watched.alert.for_s + 2 * _LAG_S
     rate = requests_per_s(watched.percentile, enough=enough)
     phases = [Phase(for_s, rate, {watched.threshold_s * times: 1.0})]
     asked = (is_silent(watched.alert, for_s),)
