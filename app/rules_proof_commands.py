@@ -104,6 +104,9 @@ def test_rules(
     with tempfile.TemporaryDirectory(prefix="tailburn-") as temporary:
         folder = out or Path(temporary)
         written = write_tests(slos, None if rules is None else Path(rules), folder)
+        if not written:
+            typer.echo("nothing to test: no budget and no alert can be fed", err=True)
+            return
         failed = 0
         for tested in run_all(find_promtool(), written):
             failed += not tested.verdict.passed
