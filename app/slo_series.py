@@ -16,22 +16,35 @@ import pyarrow.compute as pc
 
 from tailburn.app.births import Births
 from tailburn.app.exposition import quoted
+from tailburn.engine.excess import PLACES
 from tailburn.engine.names import (
     DEFINITION_LABEL,
+    HOP_LABEL,
     OBJECTIVE_LABEL,
     OVERFLOW,
     SLO_BAD_METRIC,
+    SLO_EXCESS_SECONDS_METRIC,
     SLO_LABEL,
     SLO_LATE_METRIC,
     SLO_PERIOD_BAD_METRIC,
     SLO_PERIOD_REQUESTS_METRIC,
     SLO_REQUESTS_METRIC,
+    SLO_SLOW_SECONDS_METRIC,
     SLO_UNMEASURED_METRIC,
 )
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Calendar, Slo, objectives
 from tailburn.engine.slo.periods import period_of
-from tailburn.engine.slo.verdicts import Codes, Requests, Verdict, changed, judge, tally
+from tailburn.engine.slo.slowness import Slowness, Times, objective_of, times_of
+from tailburn.engine.slo.verdicts import (
+    Codes,
+    Requests,
+    Verdict,
+    changed,
+    groups_of,
+    judge,
+    tally,
+)
 from tailburn.engine.store.state.shown import SeriesKey
 
 MAX_SERIES: Final = 20_000
@@ -74,6 +87,7 @@ class _Series:
     unmeasured: int = 0
     late: int = 0
     period: _Period = field(default_factory=_Period)
+    slowness: Slowness | None = None  # of the budget that says which requests are slow
 
     def is_seen_by(self, tenant: str | None) -> bool:
         """What is summed over tenants is for those alone who may see them all."""
@@ -113,6 +127,7 @@ class SloSeries:
         first = Requests(rows.filter(pc.equal(rows["version"], 1)))
         later = Requests(rows.filter(pc.greater(rows["version"], 1)))
         older = Requests(replaced)
+        times = times_of(first.rows)
         with self._lock:
             for slo in self.slos:
                 codes = judge(first, slo)
@@ -122,6 +137,7 @@ class SloSeries:
                     series.unmeasured += unmeasured
                 if isinstance(slo.window, Calendar):
                     self._count_period(first, codes, slo, slo.window)
+                self._count_slow(first, codes, slo, times)
                 if len(later) and len(older):
                     lost = changed(older, judge(older, slo), later, judge(later, slo))
                     for series, verdicts in self._tallied(older, lost, slo):
@@ -137,6 +153,7 @@ class SloSeries:
                     "period": [
                         s.period.begin_ns, s.period.end_ns, s.period.requests, s.period.bad,
                     ],
+                    "slowness": s.slowness.state() if s.slowness else None,
                 }
                 for s in self._series.values()
             ]  # fmt: skip
@@ -161,6 +178,8 @@ class SloSeries:
                     continue
                 series.requests, series.bad, series.unmeasured, series.late = saved["counts"]
                 series.period = _Period(*saved["period"])
+                if saved.get("slowness") and series.slowness:
+                    series.slowness = Slowness.restore(saved["slowness"])
             del self._resting[: -self._max_series]
 
     def render(self, scraper: str, tenant: str | None = None) -> str:
@@ -172,7 +191,7 @@ class SloSeries:
             seen = [series for series in self._series.values() if series.is_seen_by(tenant)]
             zero = {s.key for s in seen if self._births.shows_zero(s.key, scraper)}
             self._births.write_down(now_ns)
-            return "".join([*_counters(seen, zero), *_periods(seen, now_ns)])
+            return "".join([*_counters(seen, zero), *_periods(seen, now_ns), *_slow(seen, zero)])
 
     def _begin(self) -> None:
         """Budgets that aren't told apart by anything are there from the start."""
@@ -202,6 +221,22 @@ class SloSeries:
                 series.period.requests += good + bad
                 series.period.bad += bad
 
+    def _count_slow(self, requests: Requests, codes: Codes, slo: Slo, times: Times) -> None:
+        """What the slow ones took over the baseline, of each combination of `by`."""
+        if (objective := objective_of(slo)) is None:
+            return
+        column = objectives(slo).index(objective)
+        verdicts = codes[times.row, column]
+        judged = np.isin(verdicts, (Verdict.GOOD, Verdict.BAD))
+        if not judged.any():
+            return
+        times, is_slow = times.part(judged), verdicts[judged] == Verdict.BAD
+        values, group = groups_of(requests.rows.select(list(slo.by)).take(times.row), slo.by)
+        for i, value in enumerate(values):
+            slowness = self._row(slo, value)[column].slowness
+            assert slowness is not None, "made with the series"
+            slowness.add(times.part(group == i), is_slow[group == i])
+
     def _row(self, slo: Slo, values: tuple[str, ...]) -> list[_Series]:
         """The series of each objective, new ones where there are none; bounded."""
         found = self._rows.get((slo.name, values))
@@ -215,7 +250,9 @@ class SloSeries:
         row, by = [], tuple(zip(slo.by, values, strict=True))
         for objective in objectives(slo):
             key = SeriesKey(slo.name, objective.name, definition_of(slo, objective), by)
-            row.append(_Series(slo, key, _labels(key)))
+            is_of_slow = objective == objective_of(slo)
+            slowness = Slowness() if is_of_slow else None
+            row.append(_Series(slo, key, _labels(key), slowness=slowness))
         self._rows[slo.name, values] = row
         self._series |= {series.key: series for series in row}
         return row
@@ -239,6 +276,26 @@ def _periods(seen: Sequence[_Series], now_ns: int) -> Iterator[str]:
             yield f"{metric}{{{series.labels}}} {series.period.counts(now_ns)[index]}\n"
 
 
+def _slow(seen: Sequence[_Series], zero: set[SeriesKey]) -> Iterator[str]:
+    """Seconds over the baseline, of every hop, so that one that gets slow is not born above 0."""
+    slow = [(series, series.slowness) for series in seen if series.slowness is not None]
+    if not slow:
+        return
+    yield f"# HELP {SLO_SLOW_SECONDS_METRIC} What slow requests took over the baseline, by hop.\n"
+    yield f"# TYPE {SLO_SLOW_SECONDS_METRIC} counter\n"
+    for series, slowness in slow:
+        for hop, ns in zip(PLACES, slowness.slow_ns.tolist(), strict=True):
+            labels = _text({SLO_LABEL: series.key.slo, HOP_LABEL: hop, **dict(series.key.by)})
+            seconds = 0.0 if series.key in zero else ns / 1e9
+            yield f"{SLO_SLOW_SECONDS_METRIC}{{{labels}}} {seconds}\n"
+    yield f"# HELP {SLO_EXCESS_SECONDS_METRIC} The same, of all hops together.\n"
+    yield f"# TYPE {SLO_EXCESS_SECONDS_METRIC} counter\n"
+    for series, slowness in slow:
+        labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
+        seconds = 0.0 if series.key in zero else slowness.excess_ns / 1e9
+        yield f"{SLO_EXCESS_SECONDS_METRIC}{{{labels}}} {seconds}\n"
+
+
 def _labels(key: SeriesKey) -> str:
     named = {
         SLO_LABEL: key.slo,
@@ -246,4 +303,8 @@ def _labels(key: SeriesKey) -> str:
         DEFINITION_LABEL: key.definition,
         **dict(key.by),
     }
-    return ",".join(f"{name}={quoted(value)}" for name, value in named.items())
+    return _text(named)
+
+
+def _text(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={quoted(value)}" for name, value in labels.items())

@@ -28,7 +28,7 @@ Clock = Literal["ttft", "decode"]
 
 OWNER_SHARE: Final = 0.5
 MIN_BASELINE: Final = 5
-_PLACES: Final = (*HOPS, UNATTRIBUTED)
+PLACES: Final = (*HOPS, UNATTRIBUTED)
 _COLUMNS: Final = {"ttft": TTFT_HOP_COLUMNS, "decode": DECODE_HOP_COLUMNS}
 _NS: Final = 1e9
 NEEDED_COLUMNS: Final = (
@@ -113,9 +113,10 @@ class Excess:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class Measured:
     """The requests that have the clock: whole nanoseconds per request and hop."""
 
+    row: I64  # of the table that was given
     hop_ns: I64  # (n, hops)
     total_ns: I64
     weight: I64
@@ -126,7 +127,7 @@ class _Measured:
 
 def breakdown(requests: pa.Table, clock: Clock) -> Breakdown:
     """Mean and median of every hop of the clock."""
-    rows = _measure(requests, clock)
+    rows = measure(requests, clock)
     count = int(rows.weight.sum())
     if count == 0:
         return Breakdown(clock, 0, rows.unmeasured, 0, None, None, ())
@@ -134,7 +135,7 @@ def breakdown(requests: pa.Table, clock: Clock) -> Breakdown:
     total = int(sums.sum())
     hops = tuple(
         HopTime(
-            hop=_PLACES[i],
+            hop=PLACES[i],
             total_ns=int(sums[i]),
             mean_s=int(sums[i]) / count / _NS,
             median_s=_median(rows.hop_ns[:, i], rows.weight) / _NS,
@@ -151,7 +152,7 @@ def excess(requests: pa.Table, clock: Clock, slow: Slowest | Above) -> Excess:
 
     `requests` needs `NEEDED_COLUMNS`. Which are slow is judged by this same clock.
     """
-    rows = _measure(requests, clock)
+    rows = measure(requests, clock)
     is_slow = _slow_mask(rows, slow)
     slow_count = int(rows.weight[is_slow].sum())
     rest_count = int(rows.weight[~is_slow].sum())
@@ -165,13 +166,13 @@ def excess(requests: pa.Table, clock: Clock, slow: Slowest | Above) -> Excess:
     error_s = _mean_half_width(rows, is_slow)
     hops = [
         HopExcess(
-            hop=_PLACES[i],
+            hop=PLACES[i],
             excess_ns=int(over[i]),
             excess_s=int(over[i]) / slow_count / _NS,
             share=int(over[i]) / total if total > 0 else None,
             slow_mean_s=int(slow_sum[i]) / slow_count / _NS,
             baseline_mean_s=int(baseline_sum[i]) / slow_count / _NS,
-            clock_error_s=error_s if ">" in _PLACES[i] else None,
+            clock_error_s=error_s if ">" in PLACES[i] else None,
         )
         for i in np.flatnonzero((slow_sum != 0) | (baseline_sum != 0))
     ]
@@ -196,13 +197,15 @@ def _owner(hops: Sequence[HopExcess]) -> str | None:
     return next((hop for hop in owners if hop != UNATTRIBUTED), None)
 
 
-def _measure(requests: pa.Table, clock: Clock) -> _Measured:
+def measure(requests: pa.Table, clock: Clock) -> Measured:
+    """The breakdown of a clock as numbers; `requests` needs `NEEDED_COLUMNS`."""
     columns = [requests.column(c) for c in _COLUMNS[clock]]
     seconds = np.stack([numbers(c, np.nan) for c in columns], axis=1)
     measured = ~np.isnan(seconds).all(axis=1)
     hop_ns = np.rint(np.nan_to_num(seconds[measured]) * _NS).astype(np.int64)
     weight = np.maximum(np.rint(numbers(requests.column("weight"), 1.0)), 1).astype(np.int64)
-    return _Measured(
+    return Measured(
+        row=np.flatnonzero(measured),
         hop_ns=hop_ns,
         total_ns=hop_ns.sum(axis=1),
         weight=weight[measured],
@@ -212,7 +215,7 @@ def _measure(requests: pa.Table, clock: Clock) -> _Measured:
     )
 
 
-def _slow_mask(rows: _Measured, slow: Slowest | Above) -> Mask:
+def _slow_mask(rows: Measured, slow: Slowest | Above) -> Mask:
     if isinstance(slow, Above):
         return rows.total_ns > round(slow.threshold_s * _NS)
     mask = np.zeros(len(rows.total_ns), bool)
@@ -223,7 +226,7 @@ def _slow_mask(rows: _Measured, slow: Slowest | Above) -> Mask:
     return mask
 
 
-def _baseline(rows: _Measured, is_slow: Mask) -> tuple[I64, int]:
+def _baseline(rows: Measured, is_slow: Mask) -> tuple[I64, int]:
     """What the slow requests would have taken per hop, in sum, and how many were matched."""
     everywhere = _mean_ns(rows, ~is_slow)
     expected = np.zeros(rows.hop_ns.shape[1], np.int64)
@@ -240,13 +243,13 @@ def _baseline(rows: _Measured, is_slow: Mask) -> tuple[I64, int]:
     return expected, matched
 
 
-def _mean_ns(rows: _Measured, mask: Mask) -> I64:
+def _mean_ns(rows: Measured, mask: Mask) -> I64:
     weight = rows.weight[mask]
     mean: F64 = (weight @ rows.hop_ns[mask]) / weight.sum()
     return np.rint(mean).astype(np.int64)
 
 
-def _mean_half_width(rows: _Measured, mask: Mask) -> float | None:
+def _mean_half_width(rows: Measured, mask: Mask) -> float | None:
     """Mean half width of the clock offsets of the masked requests that tell one."""
     known = mask & ~np.isnan(rows.half_width_s)
     if not known.any():

@@ -126,7 +126,8 @@ def tally(requests: Requests, codes: Codes, slo: Slo) -> list[Tally]:
     judged = (codes != Verdict.NONE).any(axis=1)
     if not judged.any():
         return []
-    values, group = _groups(requests.rows.filter(pa.array(judged)), slo.by)
+    rows = requests.rows.select(list(slo.by))
+    values, group = groups_of(rows.filter(pa.array(judged)), slo.by)
     objective_count = codes.shape[1]
     cells = group[:, None] * objective_count + np.arange(objective_count)
     cells = cells * len(Verdict) + codes[judged]
@@ -262,7 +263,7 @@ def _judged(requests: Requests, slo: Slo, clock: Clock, threshold_s: float) -> _
     return _Judged(over, within, ~measured & ~over & none)
 
 
-def _groups(rows: pa.Table, by: tuple[str, ...]) -> tuple[list[tuple[str, ...]], I64]:
+def groups_of(rows: pa.Table, by: tuple[str, ...]) -> tuple[list[tuple[str, ...]], I64]:
     """The combinations of the values of `by`, and which of them each row has."""
     if not by:
         return [()], np.zeros(rows.num_rows, np.int64)

@@ -36,6 +36,8 @@ def shown(series: SloSeries, scraper: str = ONE, tenant: str | None = None) -> d
     for family in text_string_to_metric_families(series.render(scraper, tenant)):
         for sample in family.samples:
             labels = dict(sample.labels)
+            if "objective" not in labels:
+                continue  # of what was slow
             words = (labels.get("model"), labels["objective"], labels.get("tenant"))
             what = sample.name.removeprefix("tailburn_slo_").removesuffix("_total")
             if sample.value:
@@ -193,6 +195,18 @@ def test_a_calendar_budget_begins_anew_with_its_period() -> None:
         "ttft_p95 bad": 2,
         "ttft_p95 period_requests": 1,
     }
+
+
+def test_what_slow_requests_took_over_the_baseline_is_shown_by_hop() -> None:
+    series = slo_series(BY_MODEL)
+    minutes = {"received_ns": [60 * 10**9] * 9 + [120 * 10**9]}
+    queue = {"ttft_queue_s": [0.1] * 9 + [2.1], "ttft_prefill_s": [0.2] * 10}
+    series.count(requests(*[0.3] * 9, 2.3, **minutes, **queue), NOTHING)
+    assert 'slow_seconds_total{slo="by-model",hop="queue",model="a"} 0.0' in series.render(ONE)
+    text = series.render(ONE)
+    assert 'slow_seconds_total{slo="by-model",hop="queue",model="a"} 2.0' in text
+    assert 'slow_seconds_total{slo="by-model",hop="prefill",model="a"} 0.0' in text
+    assert 'excess_seconds_total{slo="by-model",model="a"} 2.0' in text
 
 
 def test_what_is_summed_over_tenants_is_for_who_may_see_all() -> None:
