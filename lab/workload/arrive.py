@@ -5,19 +5,15 @@ segments map that back to nanoseconds. Each block starts in the stationary state
 expected counts equal rate x time exactly, whatever the burstiness.
 """
 
-import numba as nb
 import numpy as np
 
+from tailburn.lab.compiled import compiled
 from tailburn.lab.workload.draws import first_wait, interval, key_of
 
 ARRIVALS = np.uint64(1)
 
 
-@nb.njit(
-    "Tuple((int64[::1], int64[::1]))(uint64, int64, int64[::1], float64[:, ::1], float64[::1], "
-    "boolean[::1])",
-    cache=True,
-)
+@compiled
 def arrive(
     seed: np.uint64,
     block: int,
@@ -45,21 +41,25 @@ def arrive(
         started = False
         i = np.uint64(0)
         passed = 0.0
-        for s in range(segments):
-            rate = rate_per_s[c, s] * 1e-9
-            if rate <= 0.0:
+        s = 0
+        while s < segments:
+            # Segments of one rate are one: an edge that changes nothing rounds nothing.
+            start, per_s = edges_ns[s], rate_per_s[c, s]
+            while s < segments and rate_per_s[c, s] == per_s:
+                s += 1
+            if per_s <= 0.0:
                 continue
+            rate, end = per_s * 1e-9, edges_ns[s]
             if not started:
                 x, i = first_wait(key, i, shape[c], weibull[c])
                 started = True
-            here = rate * (edges_ns[s + 1] - edges_ns[s])
+            here = rate * (end - start)
             while x < passed + here:
                 if n == len(at):
                     grown = np.empty(2 * n, np.int64)
                     grown[:n] = at
                     at = grown
-                t = edges_ns[s] + np.int64((x - passed) / rate)
-                at[n] = min(t, edges_ns[s + 1] - 1)
+                at[n] = min(start + np.int64((x - passed) / rate), end - 1)
                 n += 1
                 step, i = interval(key, i, shape[c], weibull[c])
                 x += step

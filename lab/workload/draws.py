@@ -7,8 +7,9 @@ ones before it. The mixer is SplitMix64's (Steele, Lea, Flood 2014).
 
 import math
 
-import numba as nb
 import numpy as np
+
+from tailburn.lab.compiled import compiled, inlined
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +22,7 @@ _ONE = np.uint64(1)
 _TO_UNIT = 2.0**-53
 
 
-@nb.njit("uint64(uint64)", inline="always", cache=True)
+@inlined
 def mix(z: np.uint64) -> np.uint64:
     """64 bits well mixed: neighbouring numbers give unrelated ones."""
     z = (z ^ (z >> _S30)) * _M1
@@ -29,32 +30,32 @@ def mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> _S31)
 
 
-@nb.njit("uint64(uint64, uint64)", inline="always", cache=True)
+@inlined
 def key_of(key: np.uint64, part: np.uint64) -> np.uint64:
     """The key of a part of what `key` names."""
     return mix((key + GOLDEN) ^ mix(part + GOLDEN))
 
 
-@nb.njit("float64(uint64, uint64)", inline="always", cache=True)
+@inlined
 def unit(key: np.uint64, i: np.uint64) -> float:
     """Draw number i of the key, uniform in (0, 1), neither end included."""
     return (float(mix(key + (i + _ONE) * GOLDEN) >> _S11) + 0.5) * _TO_UNIT
 
 
-@nb.njit("int64(uint64, uint64)", inline="always", cache=True)
+@inlined
 def name_of(key: np.uint64, i: np.uint64) -> np.int64:
     """A positive 62-bit id, never 0."""
     return np.int64(mix(key ^ mix(i + GOLDEN)) >> np.uint64(2)) | np.int64(1)
 
 
-@nb.njit("UniTuple(float64, 2)(uint64, uint64)", cache=True)
+@compiled
 def _normal(key: np.uint64, i: np.uint64) -> tuple[float, float]:
     radius = math.sqrt(-2.0 * math.log(unit(key, i)))
     angle = 2.0 * math.pi * unit(key, i + _ONE)
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-@nb.njit("Tuple((float64, uint64))(uint64, uint64, float64)", cache=True)
+@compiled
 def _gamma_above_one(key: np.uint64, i: np.uint64, shape: float) -> tuple[float, np.uint64]:
     """Marsaglia and Tsang 2000, for shapes of at least 1; and the next free draw."""
     d = shape - 1.0 / 3.0
@@ -68,7 +69,7 @@ def _gamma_above_one(key: np.uint64, i: np.uint64, shape: float) -> tuple[float,
             return d * v, i
 
 
-@nb.njit("Tuple((float64, uint64))(uint64, uint64, float64)", cache=True)
+@compiled
 def _gamma_below_one(key: np.uint64, i: np.uint64, shape: float) -> tuple[float, np.uint64]:
     """Ahrens and Dieter 1974 (GS), for shapes under 1; and the next free draw."""
     b = 1.0 + shape / math.e
@@ -86,7 +87,7 @@ def _gamma_below_one(key: np.uint64, i: np.uint64, shape: float) -> tuple[float,
                 return x, i
 
 
-@nb.njit("Tuple((float64, uint64))(uint64, uint64, float64)", cache=True)
+@compiled
 def gamma(key: np.uint64, i: np.uint64, shape: float) -> tuple[float, np.uint64]:
     """A Gamma(shape, scale 1) draw from number i on; and the next free draw."""
     if shape == 1.0:
@@ -96,7 +97,7 @@ def gamma(key: np.uint64, i: np.uint64, shape: float) -> tuple[float, np.uint64]
     return _gamma_below_one(key, i, shape)
 
 
-@nb.njit("Tuple((float64, uint64))(uint64, uint64, float64, boolean)", cache=True)
+@compiled
 def interval(key: np.uint64, i: np.uint64, shape: float, weibull: bool) -> tuple[float, np.uint64]:
     """Time between two arrivals, of mean 1: Gamma or Weibull of that shape."""
     if weibull:
@@ -106,7 +107,7 @@ def interval(key: np.uint64, i: np.uint64, shape: float, weibull: bool) -> tuple
     return x / shape, after
 
 
-@nb.njit("Tuple((float64, uint64))(uint64, uint64, float64, boolean)", cache=True)
+@compiled
 def first_wait(
     key: np.uint64, i: np.uint64, shape: float, weibull: bool
 ) -> tuple[float, np.uint64]:
@@ -123,7 +124,7 @@ def first_wait(
     return share * y / shape, after
 
 
-@nb.njit(cache=True)
+@compiled
 def units(key: np.uint64, first: int, count: int) -> np.ndarray:
     """Draws first .. first + count - 1 of the key, uniform in (0, 1)."""
     out = np.empty(count)
@@ -132,7 +133,7 @@ def units(key: np.uint64, first: int, count: int) -> np.ndarray:
     return out
 
 
-@nb.njit(cache=True)
+@compiled
 def intervals(key: np.uint64, count: int, shape: float, weibull: bool) -> np.ndarray:
     """`count` intervals of mean 1, one after another."""
     out = np.empty(count)

@@ -2,16 +2,15 @@
 
 Draw number j of a client's n-th request in a block is fixed by the seed, so a change of
 one knob leaves all other draws as they were. Conversations are laid over arrivals that
-are there already: a client has slots, an arrival carries on the longest conversation of
-four slots that fits in its prompt, or begins one. So rates and lengths stay as asked.
+are there already: a client has slots, an arrival looks at five and carries on the longest
+conversation that fits in its prompt, or begins one. So rates and lengths stay as asked.
 """
 
 import math
 
-import numba as nb
 import numpy as np
 
-from tailburn.lab.records import Requests
+from tailburn.lab.compiled import compiled, inlined
 from tailburn.lab.workload.changes import KNOB
 from tailburn.lab.workload.draws import key_of, name_of, unit
 from tailburn.lab.workload.kinds import N_OF
@@ -19,7 +18,7 @@ from tailburn.lab.workload.lengths import length_at
 
 DETAILS = np.uint64(2)
 TEMPLATES = np.uint64(3)
-_CANDIDATES = 4
+_CANDIDATES = 5
 # Draws of one request, by number.
 _D_PROMPT, _D_OUTPUT, _D_STREAM, _D_RAG, _D_STRUCTURED, _D_LORA, _D_ADAPTER, _D_TEMPLATE = (
     np.uint64(i) for i in range(8)
@@ -37,15 +36,12 @@ N_LORA, N_ADAPTERS, N_TEMPLATES = N_OF["lora"], N_OF["adapters"], N_OF["template
 N_TURNS, N_LATER, N_SYSTEM = N_OF["turns"], N_OF["later_turns"], N_OF["system_share"]
 
 
-_I1 = nb.int64[::1]
-
-
-@nb.njit(inline="always", cache=True)
+@inlined
 def _either(knob: float, kind: float) -> float:
     return knob if knob >= 0.0 else kind
 
 
-@nb.njit(cache=True)
+@compiled
 def tilted(u: float, lean: float, weight: float) -> float:
     """u moved towards the client's own level, uniform over clients still (a normal copula)."""
     if weight == 0.0:
@@ -54,7 +50,7 @@ def tilted(u: float, lean: float, weight: float) -> float:
     return min(max(0.5 * math.erfc(-z / math.sqrt(2.0)), 1e-12), 1.0 - 1e-12)
 
 
-@nb.njit(cache=True)
+@compiled
 def normal_at(u: float) -> float:
     """The u-quantile of the standard normal, within 5e-4 (Abramowitz and Stegun 26.2.23)."""
     t = math.sqrt(-2.0 * math.log(min(u, 1.0 - u)))
@@ -63,17 +59,7 @@ def normal_at(u: float) -> float:
     return -z if u < 0.5 else z
 
 
-@nb.njit(
-    [
-        nb.void(
-            nb.uint64, nb.int64, _I1, _I1, _I1, nb.int64[:, ::1], _I1, nb.float64[:, :, ::1],
-            nb.float64[:, ::1], _I1, _I1, _I1, _I1, _I1, nb.float32[:, ::1], nb.float32[:, ::1],
-            _I1, _I1, nb.float64[::1], nb.float64, nb.int64, _I1, _I1, _I1, _I1,
-            nb.types.Tuple([nb.from_dtype(c.kind)[::1] for c in Requests.columns()]),
-        )
-    ],
-    cache=True,
-)  # fmt: skip
+@compiled
 def dress(
     seed: np.uint64,
     block: int,

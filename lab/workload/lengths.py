@@ -5,8 +5,9 @@ One row is a distribution at the levels LEVELS, finer towards the top: 120 steps
 quantiles are known they are joined linearly in the logarithm.
 """
 
-import numba as nb
 import numpy as np
+
+from tailburn.lab.compiled import compiled
 
 _BODY, _TAIL, _TIP = 120, 60, 64
 _AT_TAIL, _AT_TIP = 15 / 16, 255 / 256
@@ -20,7 +21,7 @@ LEVELS = np.concatenate(
 FIELDS = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999)
 
 
-@nb.njit(cache=True)
+@compiled
 def length_at(row: np.ndarray, u: float) -> float:
     """The u-quantile of a distribution given at LEVELS."""
     if u < _AT_TAIL:
@@ -44,7 +45,7 @@ def from_quantiles(
 
     Below the lowest level and above the highest the last step in the logarithm
     goes on, halved below and up to twice the top above. A bend above 1 keeps
-    values nearer to the lower quantile, and the mean lower.
+    values between the quantiles nearer to the lower one, and the mean lower.
     """
     known = np.asarray(levels, float)
     logs = np.log(np.maximum(np.asarray(tokens, float), 1.0))
@@ -58,8 +59,11 @@ def from_quantiles(
         parts, at = parts[1:], at[1:]
     rows = np.maximum.accumulate(np.concatenate(parts, axis=-1), axis=-1)
     cell = np.clip(np.searchsorted(at, LEVELS, side="right") - 1, 0, len(at) - 2)
-    share = ((LEVELS - at[cell]) / (at[cell + 1] - at[cell])) ** bend
-    return np.exp(rows[..., cell] * (1 - share) + rows[..., cell + 1] * share).astype(np.float32)
+    share = (LEVELS - at[cell]) / (at[cell + 1] - at[cell])
+    inner = (known[0] < LEVELS) & (known[known < 1.0][-1] > LEVELS)
+    share = np.where(inner, share**bend, share)
+    joined = rows[..., cell] * (1 - share) + rows[..., cell + 1] * share
+    return np.exp(joined).astype(np.float32, order="C")
 
 
 def with_mean(levels: "tuple[float, ...]", tokens: "tuple[float, ...]", mean: float) -> np.ndarray:

@@ -33,8 +33,10 @@ def replay(
     parts = [(extra_at, np.full(len(extra), -1), extra)]
     for copy in range(int(np.ceil(most))):
         at, row = _falling(recorded, block * block_ns, block_ns, copy)
-        key = key_of(key_of(key_of(seed, REPLAY), np.uint64(block)), np.uint64(copy))
-        u = units(key, 0, 2 * len(at)).reshape(-1, 2)
+        key = key_of(
+            np.uint64(key_of(np.uint64(key_of(seed, REPLAY)), np.uint64(block))), np.uint64(copy)
+        )
+        u = units(np.uint64(key), 0, 2 * len(at)).reshape(-1, 2)
         client = np.searchsorted(np.cumsum(shares) / shares.sum(), u[:, 0])
         segment = np.searchsorted(edges_ns, at, side="right") - 1
         kept = copy + u[:, 1] < scale * factor[client, segment]

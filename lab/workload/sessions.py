@@ -41,11 +41,6 @@ class Slots:
         """Whether any client holds conversations."""
         return len(self.session) > 0
 
-    def clear(self) -> None:
-        """No conversation is under way."""
-        for state in (self.session, self.turns, self.tokens):
-            state[:] = 0
-
     def begin(self, block: int) -> None:
         """Ends the conversations of the clients whose hour is over."""
         over = (block + np.arange(len(self.first) - 1)) % EPOCH_BLOCKS == 0

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 
+from tailburn.lab.compiled import compiled
 from tailburn.lab.workload.draws import key_of, unit
 
 WEEK_S = 7 * 86_400
@@ -39,13 +39,13 @@ class WeekShape:
         return np.interp(week_s, middles, self.factor, period=WEEK_S)
 
 
-@nb.njit(cache=True)
+@compiled
 def _standard_normal(key: np.uint64) -> float:
     u, v = unit(key, np.uint64(0)), unit(key, np.uint64(1))
     return np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v)
 
 
-@nb.njit(cache=True)
+@compiled
 def slow_noise(
     seed: np.uint64, salt: int, clients: int, at_s: np.ndarray, period_s: float
 ) -> np.ndarray:

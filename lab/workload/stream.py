@@ -52,16 +52,14 @@ class Workload:
         self._seed = np.uint64(seed)
         self._offset = start_s // BLOCK_S
         self._kinds = kind_table(profile.clients.kinds)
-        mean = np.concatenate([profile.rates.mean_per_s * self.scale, [0.0, 0.0]])
-        self._shares = mean
-        self._slots = Slots.for_clients(mean, self.clients)
+        self._shares = np.concatenate([profile.rates.mean_per_s * self.scale, [0.0, 0.0]])
 
     def minutes(self, first: int = 0, last: int | None = None) -> Iterator[Requests]:
         """Minute `first` of the run, the next, ... up to but without `last`; endless if None."""
         block = first // BLOCK_MINUTES
-        self._warm(block)
+        slots = self._slots_at(block)
         while last is None or block * BLOCK_MINUTES < last:
-            requests = self._block(block)
+            requests = self._block(block, slots)
             start = block * BLOCK_MINUTES
             edges = (np.arange(BLOCK_MINUTES + 1) + start) * MINUTE_NS
             cuts = np.searchsorted(requests.arrival_ns, edges)
@@ -75,16 +73,17 @@ class Workload:
         """Minutes `first` up to but without `last`, as one table."""
         return Requests.join(list(self.minutes(first, last)))
 
-    def _warm(self, block: int) -> None:
+    def _slots_at(self, block: int) -> Slots:
         """Conversations that are under way when a block begins: made by those before it."""
-        self._slots.clear()
-        if self._slots.any:
+        slots = Slots.for_clients(self._shares, self.clients)
+        if slots.any:
             for before in range(max(block - EPOCH_BLOCKS + 1, 0), block):
-                self._block(before)
+                self._block(before, slots)
+        return slots
 
-    def _block(self, block: int) -> Requests:
-        """All requests of one block, in order of arrival."""
-        start_ns, clients, slots = block * BLOCK_NS, self.clients, self._slots
+    def _block(self, block: int, slots: Slots) -> Requests:
+        """All requests of one block, in order of arrival; moves the conversations on."""
+        start_ns, clients = block * BLOCK_NS, self.clients
         of_week = block + self._offset
         edges, knobs = lay_out(self.changes, self._shares, start_ns, start_ns + BLOCK_NS)
         first, at, given = self._arrivals(block, of_week, edges, knobs)
