@@ -44,6 +44,7 @@ _BURN: Final = 0.25
 def tests(slo: Slo) -> Iterator[UnitTest]:
     """Steady traffic; a whole window of the budget; and who owns an excess."""
     yield _steady(slo)
+    yield _few(slo)
     if isinstance(slo.window, Calendar):
         yield _calendar(slo)
     elif burn.window_s(slo.window) > STRAIGHT_UP_TO_S:
@@ -53,13 +54,13 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
 
 
 def _steady(slo: Slo) -> UnitTest:
-    """A quarter of each budget is bad, after as long a time that was good."""
-    half_s = 10 * MINUTE_S
+    """A quarter of each budget is bad, after a time that was good and half as busy."""
+    before_s, after_s = 10 * MINUTE_S, 6 * MINUTE_S
     courses = {
         budget.name: Course(
             [
-                Stretch(half_s, 0.0, _MANY_PER_S),
-                Stretch(half_s, budget.budget_ratio * _BURN, _MANY_PER_S),
+                Stretch(before_s, 0.0, _MANY_PER_S / 2),
+                Stretch(after_s, budget.budget_ratio * _BURN, _MANY_PER_S),
             ],
             is_young=True,
         )
@@ -75,8 +76,24 @@ def _steady(slo: Slo) -> UnitTest:
     for budget in budgets_of(slo):
         labels = identity(slo, budget)
         sample = {sample_name(SLO_BUDGET_RECORD, labels): budget.budget_ratio}
-        questions.append(Question(2 * half_s, selector(SLO_BUDGET_RECORD, labels), sample))
+        questions.append(Question(before_s + after_s, selector(SLO_BUDGET_RECORD, labels), sample))
     return UnitTest("records of rates and burn", _STEP_S, fed.inputs, tuple(questions))
+
+
+def _few(slo: Slo) -> UnitTest:
+    """One request in two seconds, all of them bad: little traffic has a burn as well."""
+    last_s = 10 * MINUTE_S
+    course = Course([Stretch(last_s, 1.0, 0.5)], is_young=True)
+    fed = inputs_of(slo, Scrapes(_STEP_S, {budget.name: course for budget in budgets_of(slo)}))
+    questions = tuple(
+        _near(last_s, selector(f"{SLO_BURN_RECORD}{duration(window_s)}", labels), burning, labels)
+        for window_s in windows_of(slo).straight()
+        for budget in windows_of(slo).budgets[window_s]
+        if budget.name in fed.objectives
+        for burning in [1 / budget.budget_ratio]
+        for labels in [identity(slo, budget) | troubled(slo)]
+    )
+    return UnitTest("records of little traffic", _STEP_S, fed.inputs, questions)
 
 
 def _rates(slo: Slo, budget: Objective, course: Course, window_s: int) -> Iterator[Question]:
@@ -90,7 +107,7 @@ def _rates(slo: Slo, budget: Objective, course: Course, window_s: int) -> Iterat
     assert ratio is not None
     yield _near(at_s, f"{bad} / {total}", ratio, labels)
     yield _near(at_s, burning, ratio / budget.budget_ratio, labels)
-    if window_s < at_s:
+    if window_s < course.stretches[-1].for_s:
         yield _near(at_s, total, _MANY_PER_S, labels)
 
 
@@ -115,9 +132,9 @@ def _whole_window(slo: Slo) -> UnitTest:
     for budget in budgets_of(slo):
         bad = budget.budget_ratio * 0.8
         stretches = [
-            Stretch(before_s, 1.0, 50.0),
-            Stretch(half_s, bad, 30.0),
-            Stretch(rest_s, 0.0, 10.0),
+            Stretch(before_s, 1.0, 0.5),
+            Stretch(half_s, bad, 0.3),
+            Stretch(rest_s, 0.0, 0.1),
         ]
         labels = identity(slo, budget) | troubled(slo)
         for record, shares in (
@@ -150,11 +167,11 @@ def _calendar(slo: Slo) -> UnitTest:
 
 
 def _owner(slo: Slo) -> UnitTest:
-    """The hop with 60 % of the excess owns it; one with 40 % does not."""
+    """The hop with 55 % of the excess owns it; one with 45 % does not."""
     last_s = 10 * MINUTE_S
     own = {SLO_LABEL: slo.name} | troubled(slo)
-    stretches = [Stretch(last_s, 0.0, 1.0)]
-    parts = {"queue": 0.6, "prefill": 0.4}
+    stretches = [Stretch(last_s, 0.0, 100.0)]
+    parts = {"queue": 0.55, "prefill": 0.45}
     values = {hop: counted(stretches, [share], _STEP_S, ()) for hop, share in parts.items()}
     inputs = [
         Input(SLO_SLOW_SECONDS_METRIC, own | {HOP_LABEL: hop}, text) for hop, text in values.items()
@@ -164,7 +181,7 @@ def _owner(slo: Slo) -> UnitTest:
     owner = sample_name("", own | {HOP_LABEL: "queue"})
     questions = (
         Question(last_s, f"round({selector(SLO_EXCESS_SHARE_RECORD, own)}, 1e-6)", named),
-        Question(last_s, f"round({selector(SLO_OWNER_RECORD, own)}, 1e-6)", {owner: 0.6}),
+        Question(last_s, f"round({selector(SLO_OWNER_RECORD, own)}, 1e-6)", {owner: 0.55}),
     )
     return UnitTest("who owns the excess", _STEP_S, tuple(inputs), questions)
 

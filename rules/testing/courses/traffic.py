@@ -160,8 +160,7 @@ def _around(budgets: Budgets, index: int) -> Iterator[Scenario]:
 def _slow_burn(budgets: Budgets, index: int) -> Scenario:
     """A share of bad requests that takes its long window to show, and its short one to go.
 
-    Before, it was busier, and after it quieter: a window that is longer or shorter than said
-    counts other requests.
+    Before, it was busier: a window that is longer or shorter than said counts other requests.
     """
     longest_s = max(_at(pairs, index).long_s for pairs in budgets.values())
     short_s = max(_at(pairs, index).short_s for pairs in budgets.values())
@@ -174,7 +173,7 @@ def _slow_burn(budgets: Budgets, index: int) -> Scenario:
         lambda pairs: [
             Stretch(quiet_s, 0.0, BUSY_TIMES * REQUESTS_PER_S),
             _burning(bad_s, min(_at(pairs, index).threshold_ratio * 1.5, 1)),
-            Stretch(_whole(short_s, interval_s) + 3 * interval_s, 0.0, REQUESTS_PER_S / 10),
+            _burning(_whole(short_s, interval_s), 0),
         ],
         interval_s,
     )
