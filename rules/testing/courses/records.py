@@ -170,7 +170,7 @@ def _owner(slo: Slo) -> UnitTest:
     """The hop with 55 % of the excess owns it; one with 45 % does not."""
     last_s = 10 * MINUTE_S
     own = {SLO_LABEL: slo.name} | troubled(slo)
-    stretches = [Stretch(last_s, 0.0, 100.0)]
+    stretches = [Stretch(last_s, 0.0, 20 / MINUTE_S)]
     parts = {"queue": 0.55, "prefill": 0.45}
     values = {hop: counted(stretches, [share], _STEP_S, ()) for hop, share in parts.items()}
     inputs = [
