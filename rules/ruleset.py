@@ -60,6 +60,7 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *budget.left(slo),
         *percentiles.slow(slo),
         *baseline.baselines(slo),
+        *baseline.over_baselines(slo),
         *(sloth.averaged(slo) if as_sloth else ()),
         *(alert.rule for alert in unmeasured.alerts(slo)),
     )
@@ -67,7 +68,6 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *rates.straight(slo, windows, windows.often()),
         *budget.burns(slo, windows.often()),
         *percentiles.quick(slo),
-        *baseline.over_baselines(slo),
         *owner.owner(slo),
         *deadline.rates(slo),
         *(sloth.straight(slo) if as_sloth else ()),

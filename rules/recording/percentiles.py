@@ -37,11 +37,12 @@ def clocks_of(slo: Slo) -> tuple[Clock, ...]:
 
 
 def quick(slo: Slo) -> Iterator[Rule]:
-    """Buckets over 5 min, the percentiles that alerts rest on, and the last minute's p95."""
+    """The percentiles that pages and scaling rest on, and the last minute's p95."""
     for histogram in _histograms(slo):
-        yield Rule(histogram.rates(WINDOW), buckets(histogram, WINDOW), labels=_labels(slo))
-        for percentile in _alerted(slo, histogram.clock):
-            yield _over_window(histogram, percentile)
+        urgent = _urgent(slo, histogram.clock)
+        if urgent:
+            yield _buckets(histogram)
+        yield from (_over_window(histogram, percentile) for percentile in urgent)
         own = histogram.rates(_MINUTE)
         value = _scaled(histogram, f"histogram_quantile({number(QUANTILES[_WORST])}, {own})")
         yield Rule(
@@ -52,8 +53,14 @@ def quick(slo: Slo) -> Iterator[Rule]:
 
 
 def slow(slo: Slo) -> Iterator[Rule]:
-    """Percentiles of the last hour, and the worst minute of each window."""
+    """The other percentiles, those of the last hour, and the worst minute of each window."""
     for histogram in _histograms(slo):
+        urgent = _urgent(slo, histogram.clock)
+        if not urgent:
+            yield _buckets(histogram)
+        for percentile in _percentiles(slo, histogram.clock):
+            if percentile not in urgent:
+                yield _over_window(histogram, percentile)
         own = selector(buckets(histogram, WINDOW), _labels(slo))
         hour = histogram.rates(HOUR) if histogram.is_native else f"avg_over_time({own}[{HOUR}])"
         yield Rule(hour, buckets(histogram, HOUR), labels=_labels(slo))
@@ -65,12 +72,8 @@ def slow(slo: Slo) -> Iterator[Rule]:
 
 
 def views(slo: Slo) -> Iterator[Rule]:
-    """The other published percentiles, and all along one more dimension at a time."""
+    """The published percentiles along one more dimension at a time."""
     for histogram in _histograms(slo):
-        alerted = _alerted(slo, histogram.clock)
-        for percentile in _percentiles(slo, histogram.clock):
-            if percentile not in alerted:
-                yield _over_window(histogram, percentile)
         for dimension in views_of(slo):
             record = f"{buckets(histogram, WINDOW)}_by_{dimension}"
             also = (dimension,)
@@ -93,10 +96,10 @@ def _histograms(slo: Slo) -> Iterator[Histogram]:
     return (h for clock in clocks_of(slo) if (h := histogram_of(slo, clock)) is not None)
 
 
-def _alerted(slo: Slo, clock: Clock) -> tuple[str, ...]:
-    """Those that pages, scaling and the comparison with the days before look at."""
+def _urgent(slo: Slo, clock: Clock) -> tuple[str, ...]:
+    """Those that pages and scaling look at."""
     wanted = set(slo.clocks.get(clock, {}).get(Tier.CRITICAL, {}))
-    if slo.regression is not None or slo.scale_out is not None:
+    if slo.scale_out is not None and clock is Clock.TTFT:
         wanted.add("p99")
     return tuple(percentile for percentile in QUANTILES if percentile in wanted)
 
@@ -105,6 +108,11 @@ def _percentiles(slo: Slo, clock: Clock) -> tuple[str, ...]:
     """All that are published or promised."""
     promised = {p for thresholds in slo.clocks.get(clock, {}).values() for p in thresholds}
     return tuple(p for p in QUANTILES if p in PUBLISHED or p in promised)
+
+
+def _buckets(histogram: Histogram) -> Rule:
+    labels = _labels(histogram.slo)
+    return Rule(histogram.rates(WINDOW), buckets(histogram, WINDOW), labels=labels)
 
 
 def _over_window(histogram: Histogram, percentile: str) -> Rule:
