@@ -35,8 +35,8 @@ class Cadence:
     snapshot_bytes: int = 1024 * 1024 * 1024
 
 
-# Of a state so large that keeping it takes long, at most a tenth of the time goes there.
-_SNAPSHOT_REST: Final = 10
+# Of a state so large that keeping it takes long, at most a thirtieth of the time goes there.
+_SNAPSHOT_REST: Final = 30
 
 _IDLE_S: Final = 0.5
 _RETRY_S: Final = 1.0
@@ -231,8 +231,10 @@ class Keeper:
 
     def _snapshot_due(self, now_s: float) -> bool:
         since_s = now_s - self._snapshot_s
+        if since_s < _SNAPSHOT_REST * self._snapshot_cost_s:
+            return False
         if self._bytes_since_snapshot >= self._cadence.snapshot_bytes:
-            return since_s >= _SNAPSHOT_REST * self._snapshot_cost_s
+            return True
         # Also once more at the same position: only then may the log go up to there.
         return since_s >= self._cadence.snapshot_s and self._needed_after < self._position
 
