@@ -30,10 +30,13 @@ def counted(
 
 
 def levels(stretches: Sequence[Stretch], ratios: Sequence[float], interval_s: int) -> str:
-    """The values of a gauge of requests a second of these shares of the traffic."""
-    parts = []
-    for index, (stretch, ratio) in enumerate(zip(stretches, ratios, strict=True)):
-        scrapes = _scrapes(stretch, interval_s) + (index == 0)
+    """The values of a gauge of requests a second of these shares of the traffic.
+
+    The first scrape shows none, as a rate has none yet.
+    """
+    parts = ["_"]
+    for stretch, ratio in zip(stretches, ratios, strict=True):
+        scrapes = _scrapes(stretch, interval_s)
         level = number(stretch.requests_per_s * ratio)
         parts.append(f"{level}+0x{scrapes - 1}" if stretch.is_measured else f"_x{scrapes}")
     return " ".join(parts)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
 from tailburn.engine.names import (
     HOP_LABEL,
     SLO_BAD_RATE_RECORD,
@@ -74,6 +76,8 @@ def _steady(slo: Slo) -> UnitTest:
             if budget.name in fed.objectives:
                 questions += _rates(slo, budget, courses[budget.name], window_s)
     for budget in budgets_of(slo):
+        if budget.name in fed.objectives:
+            questions += _samples(slo, budget, courses[budget.name])
         labels = identity(slo, budget)
         sample = {sample_name(SLO_BUDGET_RECORD, labels): budget.budget_ratio}
         questions.append(Question(before_s + after_s, selector(SLO_BUDGET_RECORD, labels), sample))
@@ -107,8 +111,20 @@ def _rates(slo: Slo, budget: Objective, course: Course, window_s: int) -> Iterat
     assert ratio is not None
     yield _near(at_s, f"{bad} / {total}", ratio, labels)
     yield _near(at_s, burning, ratio / budget.budget_ratio, labels)
-    if window_s < course.stretches[-1].for_s:
-        yield _near(at_s, total, _MANY_PER_S, labels)
+    if window_s <= at_s:
+        came, _ = course.in_window(np.array([float(at_s)]), window_s)
+        yield _near(at_s, total, float(came[0]) / window_s, labels)
+
+
+def _samples(slo: Slo, budget: Objective, course: Course) -> Iterator[Question]:
+    """The sampled rates that long windows are means of."""
+    at_s, labels = round(course.end_s), identity(slo, budget) | troubled(slo)
+    sampled_s = {sampled_for(w) for w, of in windows_of(slo).budgets.items() if budget in of}
+    for window_s in sorted(sampled_s):
+        requests, bad = course.in_window(np.array([float(at_s)]), window_s)
+        for record, count in ((SLO_TOTAL_RATE_RECORD, requests), (SLO_BAD_RATE_RECORD, bad)):
+            name = selector(sampled_record(record, window_s), labels)
+            yield _near(at_s, name, float(count[0]) / window_s, labels)
 
 
 def _near(at_s: int, expr: str, value: float, labels: dict[str, str]) -> Question:

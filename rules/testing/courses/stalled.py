@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tailburn.engine.names import SLO_IN_FLIGHT_METRIC, SLO_LABEL, SLO_REQUESTS_METRIC
+from tailburn.engine.names import (
+    SLO_IN_FLIGHT_METRIC,
+    SLO_LABEL,
+    SLO_REQUESTS_METRIC,
+    SLO_UNMEASURED_METRIC,
+)
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
 from tailburn.engine.slo.course import Stretch
 from tailburn.engine.slo.model import EngineSource, Slo
@@ -18,7 +23,8 @@ from tailburn.rules.testing.labels import identity, troubled
 from tailburn.rules.testing.unit import Input, UnitTest
 
 _LONGEST_S: Final = 6 * HOUR_S  # a longer patience would take minutes to test
-_IN_FLIGHT: Final = 3.0
+_IN_FLIGHT: Final = 1.0
+_PER_S: Final = 0.5
 _BUSY_S: Final = 10 * MINUTE_S
 
 
@@ -26,15 +32,28 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
     """A stall that ends; and an idle service, which has nothing to finish."""
     for alert in stalled.alerts(slo):
         if alert.long_s <= _LONGEST_S:
-            yield _stall(slo, alert)
+            for name in _finishing(slo):
+                yield _stall(slo, alert, name)
             yield _idle(slo, alert)
 
 
-def _stall(slo: Slo, alert: Alert) -> UnitTest:
+def _finishing(slo: Slo) -> tuple[str, ...]:
+    """The counters of which one at least moves while requests get on."""
+    if isinstance(slo.source, EngineSource):
+        return (engine_of(slo.source).progress,)
+    return (SLO_REQUESTS_METRIC, SLO_UNMEASURED_METRIC)
+
+
+def _stall(slo: Slo, alert: Alert, counter: str) -> UnitTest:
+    """Few get on, then one waits and none does, then they do again."""
     step_s = _step_s(alert)
-    stall_s = _whole(alert.long_s * 1.5, step_s)
-    busy_s = _whole(_BUSY_S, step_s)
-    finishing = [Stretch(busy_s, 0, 1.0), Stretch(stall_s, 0, 0.0), Stretch(4 * step_s, 0, 1.0)]
+    busy_s, stall_s = _whole(_BUSY_S, step_s), _whole(alert.long_s * 1.5, step_s)
+    moving = [
+        Stretch(busy_s, 0, _PER_S),
+        Stretch(stall_s, 0, 0.0),
+        Stretch(4 * step_s, 0, _PER_S),
+    ]
+    waiting = [Stretch(s.for_s, 0, 0.0 if i == 0 else _IN_FLIGHT) for i, s in enumerate(moving)]
     begin_s, end_s = busy_s + alert.long_s, busy_s + stall_s
     asked = (
         is_silent(alert, begin_s - 2 * step_s),
@@ -42,31 +61,33 @@ def _stall(slo: Slo, alert: Alert) -> UnitTest:
         fires(alert, end_s),
         is_silent(alert, end_s + 2 * step_s),
     )
-    inputs = tuple(_inputs(slo, finishing, _IN_FLIGHT, step_s))
-    return UnitTest(f"{alert.kind}: none finishes, then they do", step_s, inputs, asked)
+    inputs = tuple(_inputs(slo, counter, moving, waiting, step_s))
+    return UnitTest(f"{alert.kind}: {counter} stands still, then moves", step_s, inputs, asked)
 
 
 def _idle(slo: Slo, alert: Alert) -> UnitTest:
     step_s = _step_s(alert)
     busy_s, idle_s = _whole(_BUSY_S, step_s), _whole(alert.long_s * 1.5, step_s)
-    finishing = [Stretch(busy_s, 0, 1.0), Stretch(idle_s, 0, 0.0)]
-    inputs = tuple(_inputs(slo, finishing, 0.0, step_s))
+    moving = [Stretch(busy_s, 0, _PER_S), Stretch(idle_s, 0, 0.0)]
+    waiting = [Stretch(stretch.for_s, 0, 0.0) for stretch in moving]
+    inputs = tuple(_inputs(slo, _finishing(slo)[0], moving, waiting, step_s))
     asked = (is_silent(alert, busy_s + idle_s),)
     return UnitTest(f"{alert.kind}: nobody asks", step_s, inputs, asked)
 
 
-def _inputs(slo: Slo, finishing: list[Stretch], in_flight: float, step_s: int) -> Iterator[Input]:
-    everything = [1.0] * len(finishing)
-    gauge = levels([Stretch(s.for_s, 0, in_flight) for s in finishing], everything, step_s)
-    counter = counted(finishing, everything, step_s, ())
+def _inputs(
+    slo: Slo, counter: str, moving: list[Stretch], waiting: list[Stretch], step_s: int
+) -> Iterator[Input]:
+    everything = [1.0] * len(moving)
+    gauge, count = levels(waiting, everything, step_s), counted(moving, everything, step_s, ())
     if isinstance(slo.source, EngineSource):
         engine, labels = engine_of(slo.source), source_labels(slo.source, troubled(slo))
         yield from (Input(metric, labels, gauge) for metric in engine.in_flight)
-        yield Input(engine.progress, labels, counter)
+        yield Input(counter, labels, count)
         return
     yield Input(SLO_IN_FLIGHT_METRIC, {SLO_LABEL: slo.name} | troubled(slo), gauge)
     for budget in budgets_of(slo):
-        yield Input(SLO_REQUESTS_METRIC, identity(slo, budget) | troubled(slo), counter)
+        yield Input(counter, identity(slo, budget) | troubled(slo), count)
 
 
 def _step_s(alert: Alert) -> int:

@@ -165,14 +165,14 @@ def _slow_burn(budgets: Budgets, index: int) -> Scenario:
     longest_s = max(_at(pairs, index).long_s for pairs in budgets.values())
     short_s = max(_at(pairs, index).short_s for pairs in budgets.values())
     interval_s = _interval(_at(pairs, index).short_s for pairs in budgets.values())
-    quiet_s, bad_s = (_whole(longest_s * share, interval_s) for share in (0.3, 1.05))
+    quiet_s, bad_s = (_whole(longest_s * share, interval_s) for share in (0.3, 1.2))
     capped = any(_at(p, index).limit is Limit.HALF for p in budgets.values())
     return _make(
         f"slow burn of pair {index + 1}{', a factor that was capped' if capped else ''}",
         budgets,
         lambda pairs: [
             Stretch(quiet_s, 0.0, BUSY_TIMES * REQUESTS_PER_S),
-            _burning(bad_s, min(_at(pairs, index).threshold_ratio * 1.5, 1)),
+            _burning(bad_s, min(_at(pairs, index).threshold_ratio * 1.2, 1)),
             _burning(_whole(short_s, interval_s), 0),
         ],
         interval_s,

@@ -30,8 +30,8 @@ def expanded(values: str) -> list[float | None]:
     """promtool's notation: `a`, `a+bxn` for n more, `_xn` for n missing."""
     found: list[float | None] = []
     for part in values.split():
-        if missing := re.fullmatch(r"_x(\d+)", part):
-            found += [None] * int(missing[1])
+        if missing := re.fullmatch(r"_(?:x(\d+))?", part):
+            found += [None] * int(missing[1] or 1)
         elif series := re.fullmatch(r"([\d.]+)\+([\d.]+)x(\d+)", part):
             start, step, more = float(series[1]), float(series[2]), int(series[3])
             found += [start + step * i for i in range(more + 1)]
