@@ -71,9 +71,9 @@ WANT_FIRST: Final = 13
 TOKENS_AT: Final = 14
 """*set at add* Where in `tokens` its token instants go; -1 nowhere."""
 COMPUTED: Final = 15
-"""Tokens whose KV is in blocks (while RUNNING: as of its last removal; see RUN_LEN)."""
+"""Tokens whose KV is in blocks (while RUNNING: see RUN_LEN)."""
 MADE: Final = 16
-"""Output tokens made."""
+"""Output tokens made (while RUNNING: OUTPUT less RUN_DUE)."""
 OWN: Final = 17
 """Blocks of its own, not shared."""
 BASE_ENTRY: Final = 18
@@ -90,6 +90,7 @@ ORDER: Final = 26
 """Rank by arrival in its replica; smaller came first."""
 END_KIND: Final = 27
 QUEUED_NS: Final = 28
+"""Seen by the scheduler: it takes what was added between two steps."""
 SCHEDULED_NS: Final = 29
 PREFILL_END_NS: Final = 30
 """First token computed: the end of the step that made it."""
@@ -113,7 +114,14 @@ DECODE_STEPS: Final = 43
 """Steps that gave it tokens (while RUNNING: see RUN_STEPS)."""
 ADAPTER_AT: Final = 44
 """Index of the adapter slot it holds; -1 none."""
-SEQ: Final = 48
+PEAK: Final = 45
+"""Most tokens whose KV it ever had: what it computes again below is waste."""
+SERIAL: Final = 46
+"""Which use of the slot this is."""
+SOURCE_SERIAL: Final = 47
+ADDED_NS: Final = 48
+"""When `engine_add` was called; the engine's own clock knows only QUEUED_NS."""
+SEQ: Final = 50
 
 # Columns of rep (one row a replica) --------------------------------------------------------
 ROLE: Final = 0
@@ -194,17 +202,33 @@ TIER_USED: Final = 43
 LOAD_FREE_NS: Final = 44
 TRANSFER_FREE_NS: Final = 45
 STEP_START_NS: Final = 46
-STEP_BATCH: Final = 47
-STEP_PREFILL: Final = 48
-TIER_HEAD: Final = 49
-TIER_TAIL: Final = 50
-KV_BYTES: Final = 51
+TIER_HEAD: Final = 47
+TIER_TAIL: Final = 48
+KV_BYTES: Final = 49
 """*set* Bytes of one token's KV, all layers and ranks."""
-LOAD_LATENCY_NS: Final = 52
+LOAD_LATENCY_NS: Final = 50
 """*set* A KV load takes at least this."""
-TRANSFER_LATENCY_NS: Final = 53
+TRANSFER_LATENCY_NS: Final = 51
 """*set* A KV transfer takes at least this."""
-WAIT_HEAD: Final = 56
+ASYNC: Final = 52
+"""*set* 1: a step is scheduled while the one before it runs (vLLM since 0.14), 0: after it."""
+NOW: Final = 53
+"""Which of the two plans below is the step that runs: 0 or 1."""
+SERIALS: Final = 54
+PLAN: Final = 55
+"""Two plans of PLAN_SIZE columns each: what a step carries."""
+PLAN_BATCH: Final = 0
+"""Sequences decoded."""
+PLAN_KV: Final = 1
+"""Their tokens of context."""
+PLAN_PREFILL: Final = 2
+"""Tokens of prompts."""
+PLAN_PAIRS: Final = 3
+"""(Query, key) pairs of these."""
+PLAN_EXTRA: Final = 4
+"""Ns of adapters loaded for it."""
+PLAN_SIZE: Final = 5
+WAIT_HEAD: Final = PLAN + 2 * PLAN_SIZE
 """First of PRIORITIES heads of the waiting lists."""
 PRIORITIES: Final = 8
 WAIT_TAIL: Final = WAIT_HEAD + PRIORITIES
@@ -267,19 +291,23 @@ REAL: Final = EXTRA_SUM + 1
 # Rows of run[replica]: one column a running sequence, in the order of the running list ------
 RUN_SEQ: Final = 0
 RUN_LEN: Final = 1
-"""Tokens with KV."""
+"""Tokens with KV, those of scheduled steps included."""
 RUN_TODO: Final = 2
-"""Tokens known but not computed: 1 when decoding."""
-RUN_NEW: Final = 3
-"""Tokens of it in the step that runs."""
-RUN_ROOM: Final = 4
+"""Tokens known but not scheduled: 1 when decoding."""
+RUN_ROOM: Final = 3
 """Tokens its blocks still take."""
-RUN_LEFT: Final = 5
-"""Output tokens left."""
-RUN_LAST: Final = 6
-RUN_ITL: Final = 7
-RUN_STEPS: Final = 8
-RUN: Final = 9
+RUN_LEFT: Final = 4
+"""Output tokens not scheduled yet."""
+RUN_DUE: Final = 5
+"""Output tokens not made yet."""
+RUN_NEW: Final = 6
+"""Tokens of it in the step scheduled last."""
+RUN_EMIT: Final = 7
+"""Two rows: output tokens that plan 0 and plan 1 will make."""
+RUN_LAST: Final = 9
+RUN_ITL: Final = 10
+RUN_STEPS: Final = 11
+RUN: Final = 12
 
 # Columns of entries[replica]: contents that can be found again, and segments of the LRU -----
 E_KEY: Final = 0
