@@ -133,3 +133,12 @@ def test_bad_rules_keep_it_from_starting_with_file_and_line(tmp_path: Path) -> N
     flags = ["--hops-files", tmp_path / "mine.yaml"]
     code, said = refused("serve", "--store", tmp_path / "s", *FREE_PORTS, *flags)
     assert code == 2 and f"{tmp_path}/mine.yaml:2" in said
+
+
+def test_a_fault_in_an_slo_stops_the_start_before_anything_is_touched(tmp_path: Path) -> None:
+    slo = tmp_path / "slo.yaml"
+    slo.write_text("apiVersion: tailburn/v1\nkind: ServingSLO\nmetadata: {name: a}\nspec: {x: 1}\n")
+    code, said = refused("serve", "--store", tmp_path / "store", "--slo", tmp_path)
+    assert code == 2
+    assert f"{slo}:4" in said
+    assert not (tmp_path / "store").exists()
