@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailburn.lab.workload.errors import WorkloadError, unknown
-from tailburn.lab.workload.kinds import AGENT, BATCH, CHAT, Kind, spread
+from tailburn.lab.workload.kinds import AGENT, BATCH, CHAT, KINDS, Kind, spread
 
 NEIGHBOUR = "neighbour"
 SWEEP = "sweep"
@@ -73,7 +73,8 @@ def make_clients(
     held = min(tenants, int(own.max()) + 1)
     ladder = np.array(MAX_TOKENS)
     habit = ladder[np.minimum(np.searchsorted(ladder, most_output), len(ladder) - 1)]
-    routes = tuple(dict.fromkeys(k.route for k in kinds))
+    # All routes, in one order, whatever the mix: a fleet names its own by the same indices.
+    routes = tuple(dict.fromkeys(k.route for k in (*KINDS, *kinds)))
     return Clients(
         names=(*(f"client-{i}" for i in range(len(weights))), SWEEP, NEIGHBOUR),
         tenants=(*(f"tenant-{i}" for i in range(held)), SWEEP, NEIGHBOUR),

@@ -36,6 +36,7 @@ MOST_BRIDGED = 12
 """Windows in a row that nobody has and that are bridged: two hours. More are an error."""
 MOST_CELLS = 50_000_000
 MOST_TOKENS = 10_000_000
+MOST_PER_S = 100_000.0
 
 
 def load(path: Path, model: str | None = None, lengths_path: Path | None = None) -> Profile:
@@ -48,6 +49,11 @@ def load(path: Path, model: str | None = None, lengths_path: Path | None = None)
     columns = set(sheet.columns)
     if len(columns & set(TRACE_COLUMNS)) > len(columns & set(RATE_COLUMNS)):
         return _trace(sheet)
+    if not columns & set(RATE_COLUMNS):
+        raise WorkloadError(
+            f"{path}: columns {', '.join(sheet.columns)}; want {', '.join(TRACE_COLUMNS)} "
+            f"(recorded requests) or {', '.join(RATE_COLUMNS)} (measured rates)"
+        )
     sheet.need(RATE_COLUMNS)
     if lengths_path is None:
         beside = path.with_name(path.name.replace("rates", "length_quantiles"))
@@ -106,6 +112,11 @@ def _trace(sheet: Sheet) -> Profile:
             sheet.path, len(at) + 1, "TIMESTAMP", "no later time", "requests at two times or more"
         )
     span = int(at[-1] + at[-1] / (len(at) - 1))
+    if len(at) / span * 1e9 > MOST_PER_S:
+        raise WorkloadError(
+            f"{sheet.path}: {len(at)} requests within {at[-1]} ns; "
+            f"want at most {MOST_PER_S:g} req/s"
+        )
     figures = replace(FIGURES["azure-conv"], output_cap=int(output.max()))
     weights = len(at) / span * 1e9 * concentrated(120, figures.top_share, figures.carry_90)
     profile = Profile(
@@ -128,7 +139,7 @@ def _rates(sheet: Sheet, model: str | None, lengths_path: Path | None) -> Profil
     client = sheet.whole("client", 0, 2**31 - 1, "number of the client")
     ts = sheet.whole("ts", 0, 10**9, "s")
     sheet.check("ts", ts % BLOCK_S == 0, f"a multiple of {BLOCK_S} s, the length of a window")
-    rate = sheet.numbers("rate", 0, 1e6, "req/s")
+    rate = sheet.numbers("rate", 0, MOST_PER_S, "req/s")
     cv = sheet.numbers("cv", 0, 1e6, "standard deviation / mean of intervals")
     sheet.check("cv", (cv > 0) | (rate == 0), "more than 0")
     weibull = sheet.words("pat", ("Gamma", "Weibull")) == "Weibull"

@@ -1,6 +1,7 @@
 """Reading a user's table: CSV (also .gz) or Parquet, each cell checked, the first bad one named."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ import pyarrow.parquet
 from tailburn.lab.workload.errors import WorkloadError, bad_cell, unknown
 
 PARQUET = (".parquet", ".pq")
+MOST_S = 1e10
+LONGEST_S = 400 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -72,26 +75,27 @@ class Sheet:
         """A column of times, never falling, as ns since the first."""
         want = "a time like 2023-11-16 18:17:03.9799600, or seconds"
         plain = self._plain(column)
-        if pa.types.is_timestamp(plain.type):
-            kind = pa.timestamp("ns")
-        else:
-            try:
-                return self._rising(column, self.numbers(column, -1e12, 1e12, "s") * 1e9)
-            except WorkloadError:
-                kind = pa.timestamp("ns")
-        values = self._cast(column, kind, want).cast(pa.int64()).to_numpy()
+        if not pa.types.is_timestamp(plain.type) and _is_number(plain[0].as_py()):
+            return self._rising(column, self.numbers(column, -MOST_S, MOST_S, "s") * 1e9)
+        zone = "UTC" if str(plain[0].as_py()).endswith("Z") else getattr(plain.type, "tz", None)
+        values = self._cast(column, pa.timestamp("ns", zone), want).cast(pa.int64()).to_numpy()
         return self._rising(column, values)
 
     def _rising(self, column: str, ns: np.ndarray) -> np.ndarray:
         good = np.concatenate([[True], np.diff(ns) >= 0])
         self.check(column, good, "a time not before the one of the row above")
+        self.check(
+            column, ns - ns[0] <= LONGEST_S * 1e9, f"at most {LONGEST_S:g} s after the first"
+        )
         return np.asarray(np.round(ns - ns[0]), np.int64)
 
     def _plain(self, column: str) -> pa.Array:
         array = self.table[column].combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        return pc.utf8_trim_whitespace(array) if pa.types.is_string(array.type) else array
 
     def _cast(self, column: str, kind: pa.DataType, want: str) -> pa.Array:
         plain = self._plain(column)
@@ -106,6 +110,8 @@ class Sheet:
 
 def read_sheet(path: Path) -> Sheet:
     """The file as a table of text (CSV) or of its own types (Parquet), not yet checked."""
+    if path.is_dir():
+        raise WorkloadError(f"{path}: a folder; want a file")
     if not path.is_file():
         near = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         if near:
@@ -118,6 +124,9 @@ def read_sheet(path: Path) -> Sheet:
             sheet = Sheet(path, _read_csv(path), 2)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as err:
         raise _unreadable(path, str(err)) from err
+    twice = [name for name, count in Counter(sheet.columns).items() if count > 1]
+    if twice:
+        raise WorkloadError(f"{path}: column {twice[0]!r} twice; want it once")
     if sheet.table.num_rows == 0:
         raise WorkloadError(f"{path}: no rows; want at least one")
     return sheet
@@ -126,15 +135,21 @@ def read_sheet(path: Path) -> Sheet:
 def _read_csv(path: Path) -> pa.Table:
     with pa.input_stream(str(path), compression="detect") as stream:
         header = stream.read(1 << 16).split(b"\n", 1)[0].decode().strip().strip("\ufeff")
-    names = [name.strip().strip('"') for name in header.split(",")]
+    names = [name.strip('"') for name in header.split(",")]
     convert = pa.csv.ConvertOptions(
-        column_types={name: pa.string() for name in names},
+        column_types={name: pa.string() for name in (*names, *(n.strip() for n in names))},
         strings_can_be_null=True,
         null_values=[""],
     )
     parse = pa.csv.ParseOptions(ignore_empty_lines=False)
     read = pa.csv.ReadOptions(use_threads=False)
-    return pa.csv.read_csv(path, read, parse, convert)
+    table = pa.csv.read_csv(path, read, parse, convert)
+    table = table.rename_columns([name.strip() for name in table.column_names])
+    # Lines of blanks at the end are no rows; in the middle they are gaps, and told.
+    rows = table.num_rows
+    while rows and all(c[rows - 1].as_py() in (None, "") for c in table.columns):
+        rows -= 1
+    return table.slice(0, rows)
 
 
 def _unreadable(path: Path, said: str) -> WorkloadError:
@@ -145,6 +160,14 @@ def _unreadable(path: Path, said: str) -> WorkloadError:
         return bad_cell(path, int(row), None, f"{got} cells", f"{want}")
     what = "Parquet" if path.suffix in PARQUET else "CSV (plain or .gz)"
     return WorkloadError(f"{path}: not readable as {what}: {said.splitlines()[0]}")
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
 
 
 def _first(array: pa.Array, cast: "Callable[[pa.Array], pa.Array]") -> int:

@@ -1,12 +1,16 @@
 """Workloads from files: what a good one gives, and what a bad one is told."""
 
 import gzip
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tailburn.lab.workload import FIGURES, Workload, WorkloadError, load, measured
 from tailburn.lab.workload.lengths import length_at
@@ -140,6 +144,24 @@ BAD_TRACES = {
         _swap(TRACE, "GeneratedTokens", "OutputTokens"),
         "no column 'GeneratedTokens' among TIMESTAMP, ContextTokens, OutputTokens; want",
     ),
+    "seconds, then dates": (
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n1,9,1\n2023-11-16 18:17:05,9,1\n",
+        "row 3, column TIMESTAMP: '2023-11-16 18:17:05'; want a number",
+    ),
+    "blank line": (_swap(TRACE, "27\n", "27\n\n"), "row 5, column TIMESTAMP: empty; want a time"),
+    "three years": (
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n1,9,1\n100000000,9,1\n",
+        r"row 3, column TIMESTAMP: '100000000'; want at most 3.456e\+07 s after the first",
+    ),
+    "all at once": (
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n1,9,1\n1.000001,9,1\n",
+        r"2 requests within 1000 ns; want at most 100000 req/s",
+    ),
+    "column twice": (_swap(TRACE, "Context", "Generated"), "column 'GeneratedTokens' twice; want"),
+    "other separator": (
+        TRACE.replace(",", ";"),
+        "columns TIMESTAMP;.*; want TIMESTAMP, .* or client",
+    ),
     "short row": (_swap(TRACE, "3180,8", "3180"), "row 3: 2 cells; want 3"),
     "one request": ("\n".join(TRACE.splitlines()[:2]), "column TIMESTAMP: no later time"),
     "no rows": (TRACE.splitlines()[0] + "\n", "no rows; want at least one"),
@@ -214,6 +236,45 @@ def test_a_missing_file_names_what_is_near(tmp_path: Path) -> None:
         load(tmp_path / "ratse.csv")
     with pytest.raises(WorkloadError, match="no such file"):
         load(tmp_path / "nowhere" / "rates.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRACE.replace("\n", "\r\n"),
+        "\ufeff" + TRACE,
+        TRACE.replace(",", ", "),
+        TRACE + "\n\n",
+        TRACE.replace("TIMESTAMP", '"TIMESTAMP"'),
+        re.sub(r"(:\d\d\.\d+)", r"\1Z", TRACE),
+    ],
+    ids=["CRLF", "byte order mark", "spaces", "blank lines at the end", "quotes", "UTC"],
+)
+def test_a_trace_is_read_however_it_was_written(text: str, tmp_path: Path) -> None:
+    plain = Workload(load(_file(tmp_path, "plain.csv", TRACE)), seed=1).window(0, 1)
+    r = Workload(load(_file(tmp_path, "trace.csv", text)), seed=1).window(0, 1)
+    assert np.array_equal(r.arrival_ns, plain.arrival_ns)
+    assert np.array_equal(r.prompt_tokens, plain.prompt_tokens)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), base=st.sampled_from([TRACE, RATES]))
+def test_a_damaged_file_loads_or_is_told_and_nothing_else(
+    data: st.DataObject, base: str, tmp_path: Path
+) -> None:
+    raw = bytearray(base.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=3)) or b","
+    path = tmp_path / "damaged.csv"
+    path.write_bytes(bytes(raw))
+    with suppress(WorkloadError):
+        assert load(path).per_s > 0
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="a folder; want a file"):
+        load(tmp_path)
 
 
 def test_text_that_is_no_parquet_is_told(tmp_path: Path) -> None:

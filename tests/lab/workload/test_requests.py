@@ -308,3 +308,8 @@ def test_the_hot_loops_are_compiled_for_one_set_of_types_only(tmp_path: Path) ->
         Workload(profile, seed=1, per_s=1.0, changes=[add]).window(0, 2)
     loops: list[Any] = [arrive, dress]
     assert [len(loop.signatures) for loop in loops] == [1, 1]
+
+
+def test_indices_of_routes_mean_the_same_in_every_workload() -> None:
+    routes = {named(name).clients.routes for name in FIGURES}
+    assert routes == {("chat", "completions", "rag", "agents", "batch")}
