@@ -65,7 +65,7 @@ def write_blocks(promtool: str, series: Iterable[Series], folder: Path, end_s: i
 def _lines(series: Series, end_s: int) -> Iterator[str]:
     labels = ",".join(f'{name}="{value}"' for name, value in series.labels.items())
     count = (series.back_s + _MARGIN_S) // series.step_s
-    drawn = np.random.default_rng(len(labels)).uniform(0.5, 1.5, count).round(2)
+    drawn = np.random.default_rng(len(labels)).uniform(0.95, 1.05, count).round(3)
     values = np.cumsum(np.rint(drawn * series.rise)) if series.rise else drawn
     begin_s = end_s - count * series.step_s
     for i, value in enumerate(values.tolist()):
