@@ -25,6 +25,8 @@ QUICK_S: Final = 60
 SLOW_S: Final = 240
 """Less than the five minutes after which Prometheus takes a series for gone."""
 
+_UNHURRIED: Final = (Kind.REGRESSION, Kind.CONSISTENCY, Kind.UNMEASURED)
+
 ALERTS: Final[tuple[Callable[[Slo], Iterator[Alert]], ...]] = (
     burn.alerts,
     deadline.alerts,
@@ -49,8 +51,10 @@ def alerts_of(slo: Slo) -> tuple[Alert, ...]:
 
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     """The groups of one SLO; what is slow to compute is computed less often."""
-    quick_alerts = [alert for alert in alerts_of(slo) if alert.kind is not Kind.UNMEASURED]
     as_sloth = compat == "sloth"
+    alerts = alerts_of(slo)
+    slow_alerts = [alert for alert in alerts if _can_wait(alert)]
+    quick_alerts = [alert for alert in alerts if not _can_wait(alert)]
     windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
         *budget.budgets(slo),
@@ -62,7 +66,7 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *baseline.baselines(slo),
         *baseline.over_baselines(slo),
         *(sloth.averaged(slo) if as_sloth else ()),
-        *(alert.rule for alert in unmeasured.alerts(slo)),
+        *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in slow_alerts),
     )
     quick = (
         *rates.straight(slo, windows, windows.often()),
@@ -77,7 +81,16 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         ("slow", SLOW_S, slow),
         ("quick", QUICK_S, quick),
         ("views", SLOW_S, tuple(percentiles.views(slo))),
-        ("samples", rates.SELDOM_SAMPLED_S, tuple(rates.seldom_sampled(slo, windows))),
+        (
+            "samples",
+            rates.SELDOM_SAMPLED_S,
+            (*rates.seldom_sampled(slo, windows), *percentiles.seldom_sampled(slo)),
+        ),
     ):
         if rules:
             yield Group(f"tailburn-{slo.name}-{part}", interval_s, rules)
+
+
+def _can_wait(alert: Alert) -> bool:
+    """Whether four minutes are little to it: it looks back far, or at what is recorded so often."""
+    return alert.long_s > rates.STRAIGHT_UP_TO_S or alert.kind in _UNHURRIED

@@ -9,6 +9,7 @@ from typing import Final
 
 from tailburn.engine.names import (
     SLO_LABEL,
+    SLO_SAMPLED,
     slo_quantile_record,
     slo_view_record,
     slo_worst_record,
@@ -17,6 +18,7 @@ from tailburn.engine.slo import burn
 from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo, Tier
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
+from tailburn.rules.recording.rates import FINELY_UP_TO_S
 from tailburn.rules.sources.histograms import Histogram, histogram_of, views_of
 
 SAMPLES: Final = {"p50": 30, "p90": 30, "p95": 60, "p99": 300, "p99.9": 3000}
@@ -64,7 +66,7 @@ def slow(slo: Slo) -> Iterator[Rule]:
         own = selector(buckets(histogram, WINDOW), _labels(slo))
         hour = histogram.rates(HOUR) if histogram.is_native else f"avg_over_time({own}[{HOUR}])"
         yield Rule(hour, buckets(histogram, HOUR), labels=_labels(slo))
-        for percentile in ("p50", "p99"):
+        for percentile in _of_an_hour(slo, histogram.clock):
             record = slo_quantile_record(histogram.clock, percentile, HOUR)
             own = selector(buckets(histogram, HOUR), _labels(slo))
             yield Rule(_quantile(histogram, percentile, own, burn.HOUR_S, ()), record)
@@ -104,6 +106,12 @@ def _urgent(slo: Slo, clock: Clock) -> tuple[str, ...]:
     return tuple(percentile for percentile in QUANTILES if percentile in wanted)
 
 
+def _of_an_hour(slo: Slo, clock: Clock) -> tuple[str, ...]:
+    """p99 is what the days before are compared by; a batch pool's p50 stands below its p99."""
+    is_compared = clock is Clock.E2E and slo.consistency_p99_over_p50 is not None
+    return ("p50", "p99") if is_compared else ("p99",)
+
+
 def _percentiles(slo: Slo, clock: Clock) -> tuple[str, ...]:
     """All that are published or promised."""
     promised = {p for thresholds in slo.clocks.get(clock, {}).values() for p in thresholds}
@@ -135,13 +143,25 @@ def _worst(slo: Slo, clock: Clock) -> Iterator[Rule]:
     """The worst minute's p95 in the last hour, day and window; the longer from the shorter."""
     minutes = selector(slo_quantile_record(clock, _WORST, _MINUTE), _labels(slo))
     yield Rule(f"max_over_time({minutes}[{HOUR}])", slo_worst_record(clock, _WORST, HOUR))
-    hours = selector(slo_worst_record(clock, _WORST, HOUR), _labels(slo))
     longer = {burn.DAY_S, 3 * burn.DAY_S}
     if isinstance(slo.window, Rolling):
         longer.add(burn.window_s(slo.window))
     for window_s in sorted(longer):
+        hours = slo_worst_record(clock, _WORST, HOUR)
+        if window_s > FINELY_UP_TO_S:
+            hours += SLO_SAMPLED
         window = duration(window_s)
-        yield Rule(f"max_over_time({hours}[{window}])", slo_worst_record(clock, _WORST, window))
+        expr = f"max_over_time({selector(hours, _labels(slo))}[{window}])"
+        yield Rule(expr, slo_worst_record(clock, _WORST, window))
+
+
+def seldom_sampled(slo: Slo) -> Iterator[Rule]:
+    """The worst minute of the last hour, a few times an hour: of these the longest windows are."""
+    if not isinstance(slo.window, Rolling) or burn.window_s(slo.window) <= FINELY_UP_TO_S:
+        return
+    for histogram in _histograms(slo):
+        hour = slo_worst_record(histogram.clock, _WORST, HOUR)
+        yield Rule(selector(hour, _labels(slo)), hour + SLO_SAMPLED)
 
 
 def _scaled(histogram: Histogram, quantile: str) -> str:
