@@ -210,6 +210,7 @@ class Attempts(Requests):
     aborted: I64 = _ns("the engine is told to stop")
     itl_max_ns: I64 = _ns("longest gap between tokens leaving the engine; -1 under two tokens")
     decode_steps: I32 = _of(np.int32, "count", "engine steps that gave it tokens")
+    followed: I8 = _of(np.int8, "0/1", "1: the client's call went on with another try")
     tokens: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     token_offset: I64 = field(default_factory=lambda: np.empty(0, np.int64))
 
