@@ -104,7 +104,7 @@ class Court:
     def of(cls, slo: Slo, folder: Path, promtool: str) -> "Court":
         """Write the tests."""
         alone = [
-            replace(file, name=f"{steps:05}-{i}.test.yml", tests=(test,))
+            replace(file, name=f"{steps:05}-{file.interval_s}s-{i}.test.yml", tests=(test,))
             for file in tests_of(slo, [_RULES])
             for i, test in enumerate(file.tests)
             for steps in [max(q.at_s for q in test.questions) // test.interval_s]
