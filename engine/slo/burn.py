@@ -150,9 +150,10 @@ def _rows(budget_ratio: float, window_s: float) -> tuple[_Row, ...]:
     fast_s, slow_s = next((f, s) for most, f, s in _PAGE_WINDOWS if budget_ratio <= most)
     if budget_ratio <= TEXTBOOK_BUDGET_RATIO:  # a wide budget's pages keep stated times instead
         fast_s, slow_s = _scaled(fast_s, window_s), _scaled(slow_s, window_s)
+    day_s, days_s = _scaled(DAY_S, window_s), _scaled(3 * DAY_S, window_s)
+    slow_s = min(slow_s, _minutes(day_s / 2))  # a page never looks back as far as a ticket
     fast_bad = DETECT_ALL_BAD_S / fast_s
     slow_bad = QUARTER * DETECT_QUARTER_BAD_S / slow_s
-    day_s, days_s = _scaled(DAY_S, window_s), _scaled(3 * DAY_S, window_s)
     return (
         _Row(Severity.PAGE, 0.02, HOUR_S, fast_s, fast_bad),
         _Row(Severity.PAGE, 0.05, 6 * HOUR_S, slow_s, slow_bad),

@@ -166,11 +166,17 @@ def queries_know_no_clock(subject: Subject) -> Iterator[Problem]:
         yield subject.problem(("source", "queries"), "have no objective; set spec.availability")
 
 
-def engines_know_no_join(subject: Subject) -> Iterator[Problem]:
-    """Histograms of one clock each: what no single one of them can tell."""
+def engines_know_less(subject: Subject) -> Iterator[Problem]:
+    """Histograms of one clock each, with the engine's own labels: what none of them can tell."""
     spec = subject.spec
     if spec.source is None or spec.source.engine is None:
         return
+    if spec.select:
+        yield subject.problem(
+            ("select",),
+            f"names dimensions that {spec.source.engine}'s histograms don't have; choose its "
+            "series by their labels in source.match",
+        )
     if spec.goodput is not None:
         yield subject.problem(
             ("goodput",),
@@ -212,6 +218,6 @@ CHECKS: Final = (
     labels_differ_from_by,
     queries_differ,
     queries_know_no_clock,
-    engines_know_no_join,
+    engines_know_less,
     something_is_promised,
 )

@@ -229,6 +229,11 @@ FAULTS = {
         "{bad: 'rate(x[{{.window}}])', total: 'rate(y[{{.window}}])'}}",
         "spec.source: names an engine and queries; want one of the two",
     ),
+    "a choice that an engine can't make": (
+        "vantage: engine\nselect: {pool: a}\navailability: 99%\nsource: {engine: vllm}",
+        "spec.select: names dimensions that vllm's histograms don't have; choose "
+        "its series by their labels in source.match",
+    ),
     "no source": (
         "availability: 99%\nsource: {match: {job: vllm}}",
         "spec.source: names neither an engine nor queries; want one of the two",

@@ -29,6 +29,7 @@ BEYOND = {
     "a budget for each of one value",
     "a dimension twice",
     "two sources",
+    "a choice that an engine can't make",
     "no source",
     "a query that is no PromQL",
     "a query for a range",
