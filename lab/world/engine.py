@@ -19,7 +19,7 @@ was pulled), so an event loop compares what it popped with NEXT_NS. What happene
 
 from typing import Any, Final
 
-from tailburn.lab.compiled import compiled
+from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_batch import end, leave
 from tailburn.lab.world.engine_blocks import trim_cache
@@ -44,7 +44,7 @@ FLAG_FIRST: Final = 2
 """An event FIRST is wanted."""
 
 
-@compiled
+@lean
 def engine_add(
     e: Any,
     r: Any,
@@ -113,7 +113,7 @@ def engine_add(
     return slot
 
 
-@compiled
+@lean
 def engine_abort(e: Any, slot: Any, now: Any) -> Any:
     """The engine is told to stop a request; returns whether there was anything to stop."""
     seq, rep = e.seq, e.rep
@@ -136,7 +136,7 @@ def engine_abort(e: Any, slot: Any, now: Any) -> Any:
     return True
 
 
-@compiled
+@lean
 def engine_forget(e: Any, slot: Any) -> None:
     """A DONE slot has been read: it may be used again."""
     if e.seq[slot, c.STATE] == c.DONE:
@@ -145,7 +145,7 @@ def engine_forget(e: Any, slot: Any) -> None:
         e.free[e.free[0]] = slot
 
 
-@compiled
+@lean
 def engine_down(e: Any, r: Any, now: Any) -> None:
     """The replica dies: every request in it ends as LOST, and nothing runs until `engine_up`."""
     seq = e.seq
@@ -156,7 +156,7 @@ def engine_down(e: Any, r: Any, now: Any) -> None:
     e.rep[r, c.READY_AT_NS], e.rep[r, c.NEXT_NS], e.rep[r, c.BUSY] = c.FOREVER, c.NEVER, 0
 
 
-@compiled
+@lean
 def engine_up(e: Any, r: Any, ready: Any) -> None:
     """A new process of a replica that holds no request: it loads its model until `ready`.
 
@@ -189,7 +189,7 @@ def engine_up(e: Any, r: Any, ready: Any) -> None:
         e.adapters[r, at, c.A_ID], e.adapters[r, at, c.A_HOST_ID] = -1, -1
 
 
-@compiled
+@lean
 def engine_set_blocks(e: Any, r: Any, blocks: Any, now: Any) -> None:
     """Give a replica so many KV blocks; what is in use beyond that stays until given back."""
     e.rep[r, c.CLEAN] += blocks - e.rep[r, c.BLOCKS]

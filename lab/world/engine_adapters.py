@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled
+from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
 
 NO_SLOT = -2
 
 
-@compiled
+@lean
 def adapter_slot(e: Any, r: Any, lora: Any) -> Any:
     """The GPU slot that holds the adapter or may take it; NO_SLOT: all are in use."""
     found, oldest = NO_SLOT, c.FOREVER
@@ -20,7 +20,7 @@ def adapter_slot(e: Any, r: Any, lora: Any) -> Any:
     return found
 
 
-@compiled
+@lean
 def _host_has(e: Any, r: Any, lora: Any, now: Any) -> Any:
     """Whether the host's memory holds it; it does from now on, in place of the oldest."""
     adapters = e.adapters
@@ -37,7 +37,7 @@ def _host_has(e: Any, r: Any, lora: Any, now: Any) -> Any:
     return False
 
 
-@compiled
+@lean
 def hold_adapter(e: Any, r: Any, slot: Any, at: Any, now: Any) -> Any:
     """The request uses the slot `at`; returns when the adapter is there (now, or later)."""
     seq, rep, adapters = e.seq, e.rep, e.adapters
@@ -59,7 +59,7 @@ def hold_adapter(e: Any, r: Any, slot: Any, at: Any, now: Any) -> Any:
     return ready
 
 
-@compiled
+@lean
 def let_adapter(e: Any, r: Any, slot: Any) -> None:
     """The request uses its adapter no longer."""
     at = e.seq[slot, c.ADAPTER_AT]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled
+from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_adapters import NO_SLOT, adapter_slot, hold_adapter
 from tailburn.lab.world.engine_batch import end, join, plan_chunk
@@ -22,7 +22,7 @@ MOST_SKIPPED = 256
 """Of requests that wait for an adapter slot, so many are passed over in one step."""
 
 
-@compiled
+@lean
 def _pull(e: Any, r: Any, slot: Any, now: Any) -> None:
     """Begin to pull the prefill's KV from where it is; the slot's blocks are taken."""
     seq, rep = e.seq, e.rep
@@ -36,7 +36,7 @@ def _pull(e: Any, r: Any, slot: Any, now: Any) -> None:
     block(e, r, slot, c.FOR_TRANSFER, ready)
 
 
-@compiled
+@lean
 def _load(e: Any, r: Any, slot: Any, blocks: Any, now: Any) -> None:
     """Begin to load blocks from the offload tier."""
     seq, rep = e.seq, e.rep
@@ -52,7 +52,7 @@ def _load(e: Any, r: Any, slot: Any, blocks: Any, now: Any) -> None:
     block(e, r, slot, c.FOR_LOAD, ready)
 
 
-@compiled
+@lean
 def wake(e: Any, r: Any, now: Any) -> None:
     """Who has what it waited for goes back to where it stood in the queue."""
     seq, rep = e.seq, e.rep
@@ -77,7 +77,7 @@ def wake(e: Any, r: Any, now: Any) -> None:
         at = after
 
 
-@compiled
+@lean
 def _found(e: Any, r: Any, slot: Any, blocks: Any) -> None:
     """Count a look-up, and what it found in the replica's own cache."""
     seq, rep = e.seq, e.rep
@@ -93,7 +93,7 @@ def _found(e: Any, r: Any, slot: Any, blocks: Any) -> None:
         seq[slot, c.CACHED] = tokens
 
 
-@compiled
+@lean
 def admit(e: Any, r: Any, now: Any, budget: Any, which: Any) -> None:
     """Move requests from the queue into the running list, and give them tokens.
 

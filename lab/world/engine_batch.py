@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled, inlined
+from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.physics import coef as k
 from tailburn.lab.physics.step import accepted_tokens, chunk_pairs
 from tailburn.lab.world import engine_layout as c
@@ -12,7 +12,7 @@ from tailburn.lab.world.engine_draws import unit
 from tailburn.lab.world.engine_queue import enqueue, tell
 
 
-@compiled
+@lean
 def join(e: Any, r: Any, slot: Any, now: Any) -> Any:
     """Append to the running list, its blocks are taken already; returns its number there."""
     seq, run, rep = e.seq, e.run, e.rep
@@ -40,7 +40,7 @@ def join(e: Any, r: Any, slot: Any, now: Any) -> Any:
     return i
 
 
-@inlined
+@lean_inlined
 def _emit(e: Any, r: Any, i: Any, which: Any) -> Any:
     """All of number i's known tokens are in the step: so many output tokens come of it."""
     run, gained = e.run, 1
@@ -60,7 +60,7 @@ def _emit(e: Any, r: Any, i: Any, which: Any) -> Any:
     return gained
 
 
-@compiled
+@lean
 def plan_chunk(e: Any, r: Any, i: Any, new: Any, which: Any) -> None:
     """Number i gets `new` tokens, which are a part of its prompt, or its first decode."""
     seq, run, rep = e.seq, e.run, e.rep
@@ -85,7 +85,7 @@ def plan_chunk(e: Any, r: Any, i: Any, new: Any, which: Any) -> None:
         _emit(e, r, i, which)
 
 
-@inlined
+@lean_inlined
 def write_back(e: Any, r: Any, i: Any) -> Any:
     """What the running list knows of number i goes to its slot, which is returned."""
     seq, run = e.seq, e.run
@@ -101,7 +101,7 @@ def write_back(e: Any, r: Any, i: Any) -> Any:
     return slot
 
 
-@compiled
+@lean
 def leave(e: Any, r: Any, i: Any) -> Any:
     """Number i leaves the running list, the others keep their order; returns its slot."""
     slot = write_back(e, r, i)
@@ -113,7 +113,7 @@ def leave(e: Any, r: Any, i: Any) -> Any:
     return slot
 
 
-@compiled
+@lean
 def end(e: Any, r: Any, slot: Any, kind: Any, now: Any) -> None:
     """The slot is in no list any more: give back what it holds, and tell."""
     seq, rep = e.seq, e.rep
@@ -124,7 +124,7 @@ def end(e: Any, r: Any, slot: Any, kind: Any, now: Any) -> None:
     tell(e, c.EVENT_DONE, slot, now)
 
 
-@compiled
+@lean
 def worst(e: Any, r: Any) -> Any:
     """Number of the one that gives way: by priority the least and latest, else the last."""
     count = e.rep[r, c.RUNNING_COUNT]
@@ -139,7 +139,7 @@ def worst(e: Any, r: Any) -> Any:
     return found
 
 
-@compiled
+@lean
 def preempt(e: Any, r: Any, i: Any) -> None:
     """Number i gives up all its blocks and waits again; tokens in flight are dropped."""
     seq, rep = e.seq, e.rep

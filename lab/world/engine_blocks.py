@@ -9,24 +9,24 @@ request) continue a prefix. BLOCKS = CLEAN + CACHE + blocks held, at all times.
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled, inlined
+from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.world import engine_layout as c
 
 
-@inlined
+@lean_inlined
 def free_blocks(e: Any, r: Any) -> Any:
     """Blocks that may be taken, those with content of old included."""
     return e.rep[r, c.CLEAN] + e.rep[r, c.CACHE]
 
 
-@inlined
+@lean_inlined
 def bucket_of(e: Any, key: Any) -> Any:
     """Row of `buckets` a key is chained in (Fibonacci hashing)."""
     mixed = (key ^ (key >> 31)) * 0x1E3779B97F4A7C15
     return (mixed >> 20) & (e.buckets.shape[1] - 1)
 
 
-@compiled
+@lean
 def find_entry(e: Any, r: Any, key: Any) -> Any:
     """The entry of that key, or -1."""
     at = e.buckets[r, bucket_of(e, key)]
@@ -35,7 +35,7 @@ def find_entry(e: Any, r: Any, key: Any) -> Any:
     return at
 
 
-@inlined
+@lean_inlined
 def _unhash(e: Any, r: Any, at: Any) -> None:
     entries = e.entries
     bucket = bucket_of(e, entries[r, at, c.E_KEY])
@@ -49,7 +49,7 @@ def _unhash(e: Any, r: Any, at: Any) -> None:
     entries[r, at, c.E_KEY] = 0
 
 
-@compiled
+@lean
 def new_entry(e: Any, r: Any, key: Any) -> Any:
     """An empty entry (key 0: a stretch without one), or -1 when there is no room for it."""
     at = e.rep[r, c.ENTRY_FREE]
@@ -70,7 +70,7 @@ def new_entry(e: Any, r: Any, key: Any) -> Any:
     return at
 
 
-@inlined
+@lean_inlined
 def _cut(e: Any, r: Any, at: Any, head: Any, tail: Any, before: Any, after: Any) -> None:
     b, a = e.entries[r, at, before], e.entries[r, at, after]
     if b >= 0:
@@ -85,7 +85,7 @@ def _cut(e: Any, r: Any, at: Any, head: Any, tail: Any, before: Any, after: Any)
     e.entries[r, at, after] = -1
 
 
-@inlined
+@lean_inlined
 def _push(e: Any, r: Any, at: Any, head: Any, tail: Any, before: Any, after: Any) -> None:
     last = e.rep[r, tail]
     e.entries[r, at, before] = last
@@ -97,7 +97,7 @@ def _push(e: Any, r: Any, at: Any, head: Any, tail: Any, before: Any, after: Any
     e.rep[r, tail] = at
 
 
-@inlined
+@lean_inlined
 def _drop_if_empty(e: Any, r: Any, at: Any) -> None:
     entries = e.entries
     used = entries[r, at, c.E_BLOCKS] + entries[r, at, c.E_REFS] + entries[r, at, c.E_TIER]
@@ -108,7 +108,7 @@ def _drop_if_empty(e: Any, r: Any, at: Any) -> None:
         e.rep[r, c.ENTRY_FREE] = at
 
 
-@compiled
+@lean
 def take_blocks(e: Any, r: Any, count: Any) -> None:
     """Take blocks that are free (the caller has looked): clean ones, then the LRU's oldest."""
     rep, entries = e.rep, e.entries
@@ -129,7 +129,7 @@ def take_blocks(e: Any, r: Any, count: Any) -> None:
             _drop_if_empty(e, r, at)
 
 
-@compiled
+@lean
 def trim_cache(e: Any, r: Any) -> None:
     """Hold the LRU to its limit, and let it pay for blocks that were taken away."""
     rep = e.rep
@@ -142,7 +142,7 @@ def trim_cache(e: Any, r: Any) -> None:
         rep[r, c.CLEAN] = clean + over
 
 
-@compiled
+@lean
 def give_blocks(e: Any, r: Any, count: Any) -> None:
     """Blocks whose content nobody will look for go to the young end of the LRU."""
     rep = e.rep
@@ -164,13 +164,13 @@ def give_blocks(e: Any, r: Any, count: Any) -> None:
     trim_cache(e, r)
 
 
-@inlined
+@lean_inlined
 def touch_cost(e: Any, r: Any, at: Any, want: Any) -> Any:
     """Free blocks that holding the first `want` of an entry would use up."""
     return max(want - e.entries[r, at, c.E_HELD], 0) if at >= 0 else 0
 
 
-@compiled
+@lean
 def hold_entry(e: Any, r: Any, at: Any, want: Any) -> None:
     """One more holds the first `want` blocks of an entry."""
     entries = e.entries
@@ -184,7 +184,7 @@ def hold_entry(e: Any, r: Any, at: Any, want: Any) -> None:
             _cut(e, r, at, c.LRU_HEAD, c.LRU_TAIL, c.E_BEFORE, c.E_AFTER)
 
 
-@compiled
+@lean
 def let_entry(e: Any, r: Any, at: Any) -> None:
     """One less holds an entry; the last one gives its blocks to the young end of the LRU."""
     rep, entries = e.rep, e.entries
@@ -204,7 +204,7 @@ def let_entry(e: Any, r: Any, at: Any) -> None:
         _drop_if_empty(e, r, at)
 
 
-@compiled
+@lean
 def offload_entry(e: Any, r: Any, at: Any) -> None:
     """Write an entry through to the offload tier; its oldest entries make room."""
     rep, entries = e.rep, e.entries

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled
+from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_blocks import (
     find_entry,
@@ -15,7 +15,7 @@ from tailburn.lab.world.engine_blocks import (
 )
 
 
-@compiled
+@lean
 def look_up(e: Any, r: Any, slot: Any) -> Any:
     """(base entry, blocks, tail entry, blocks, blocks of both that the tier can bring).
 
@@ -55,7 +55,7 @@ def look_up(e: Any, r: Any, slot: Any) -> Any:
     return base, in_base, tail, in_tail, reach - in_base - in_tail
 
 
-@compiled
+@lean
 def attach(e: Any, r: Any, slot: Any, base: Any, in_base: Any, tail: Any, in_tail: Any) -> None:
     """Hold what was found; begin an entry for a prefix that nobody has."""
     seq = e.seq
@@ -71,7 +71,7 @@ def attach(e: Any, r: Any, slot: Any, base: Any, in_base: Any, tail: Any, in_tai
         hold_entry(e, r, tail, in_tail)
 
 
-@compiled
+@lean
 def share_prefix(e: Any, r: Any, slot: Any, tokens: Any) -> None:
     """Of `tokens` computed, full blocks of the prefix are found by others from now on."""
     seq, entries = e.seq, e.entries
@@ -89,7 +89,7 @@ def share_prefix(e: Any, r: Any, slot: Any, tokens: Any) -> None:
     offload_entry(e, r, base)
 
 
-@compiled
+@lean
 def _leave_tail(e: Any, r: Any, slot: Any, tokens: Any) -> None:
     """Of its own blocks the full ones become, or lengthen, its tail's entry."""
     seq, entries = e.seq, e.entries
@@ -122,7 +122,7 @@ def _leave_tail(e: Any, r: Any, slot: Any, tokens: Any) -> None:
     offload_entry(e, r, tail)
 
 
-@compiled
+@lean
 def release(e: Any, r: Any, slot: Any) -> None:
     """Give back all blocks of a request, its last ones to be overwritten first."""
     seq = e.seq
@@ -136,7 +136,7 @@ def release(e: Any, r: Any, slot: Any) -> None:
     seq[slot, c.COMPUTED] = 0
 
 
-@compiled
+@lean
 def own_blocks(e: Any, r: Any, slot: Any, tokens: Any) -> None:
     """Take blocks until its context of `tokens` fits; the caller knows that they are free."""
     seq = e.seq

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tailburn.lab.compiled import inlined
+from tailburn.lab.compiled import lean_inlined
 from tailburn.lab.world import engine_layout as c
 
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
@@ -13,7 +13,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 
 
-@inlined
+@lean_inlined
 def bits(e: Any, r: Any) -> Any:
     """64 random bits of the replica's own stream (SplitMix64)."""
     state = np.uint64(e.rep[r, c.RANDOM]) + _STRIDE
@@ -23,13 +23,13 @@ def bits(e: Any, r: Any) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@inlined
+@lean_inlined
 def unit(e: Any, r: Any) -> Any:
     """A uniform draw from [0, 1)."""
     return float(bits(e, r) >> np.uint64(11)) * _UNIT
 
 
-@inlined
+@lean_inlined
 def normal(e: Any, r: Any) -> Any:
     """A draw of mean 0 and variance 1, near normal: the sum of four 16-bit uniforms."""
     z = bits(e, r)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled
+from tailburn.lab.compiled import lean
 from tailburn.lab.physics import coef as k
 from tailburn.lab.physics.step import chunk_pairs
 from tailburn.lab.world import engine_layout as c
@@ -11,7 +11,7 @@ from tailburn.lab.world.engine_batch import plan_chunk, preempt, worst
 from tailburn.lab.world.engine_blocks import free_blocks, take_blocks
 
 
-@compiled
+@lean
 def _make_room(e: Any, r: Any, i: Any, blocks: Any, which: Any) -> Any:
     """Preempt until number i can have its blocks.
 
@@ -35,7 +35,7 @@ def _make_room(e: Any, r: Any, i: Any, blocks: Any, which: Any) -> Any:
     return i, back
 
 
-@compiled
+@lean
 def _unplan(e: Any, r: Any, i: Any, which: Any) -> None:
     """Take out of the plan what number i was given in it."""
     rep, run = e.rep, e.run
@@ -51,7 +51,7 @@ def _unplan(e: Any, r: Any, i: Any, which: Any) -> None:
     rep[r, c.COMPUTED_TOKENS] -= new
 
 
-@compiled
+@lean
 def plan_step(e: Any, r: Any, now: Any, which: Any) -> Any:
     """Fill a plan as vLLM V1 schedules; returns whether it carries anything.
 

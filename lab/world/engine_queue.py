@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled, inlined
+from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.world import engine_layout as c
 
 
-@inlined
+@lean_inlined
 def tell(e: Any, kind: Any, slot: Any, now: Any) -> None:
     """Append an event."""
     count = e.events[0, 0] + 1
@@ -16,7 +16,7 @@ def tell(e: Any, kind: Any, slot: Any, now: Any) -> None:
     e.events[count, 2] = now
 
 
-@inlined
+@lean_inlined
 def kick(e: Any, r: Any, now: Any) -> None:
     """Something changed for a replica that idles or only waits: have it looked at now."""
     rep = e.rep
@@ -24,7 +24,7 @@ def kick(e: Any, r: Any, now: Any) -> None:
         rep[r, c.NEXT_NS] = max(now, rep[r, c.READY_AT_NS])
 
 
-@inlined
+@lean_inlined
 def level_of(e: Any, r: Any, slot: Any) -> Any:
     """Which of the waiting lists: one for all, or one a priority."""
     if e.rep[r, c.POLICY] == 0:
@@ -32,7 +32,7 @@ def level_of(e: Any, r: Any, slot: Any) -> Any:
     return min(max(e.seq[slot, c.PRIORITY], 0), c.PRIORITIES - 1)
 
 
-@compiled
+@lean
 def enqueue(e: Any, r: Any, slot: Any) -> None:
     """Into its waiting list at the back; one that was there before, where it stood."""
     seq, rep = e.seq, e.rep
@@ -57,7 +57,7 @@ def enqueue(e: Any, r: Any, slot: Any) -> None:
         rep[r, c.WAIT_TAIL + level] = slot
 
 
-@compiled
+@lean
 def dequeue(e: Any, r: Any, slot: Any) -> None:
     """Out of its waiting list."""
     seq, rep = e.seq, e.rep
@@ -74,7 +74,7 @@ def dequeue(e: Any, r: Any, slot: Any) -> None:
     rep[r, c.WAITING_COUNT] -= 1
 
 
-@compiled
+@lean
 def block(e: Any, r: Any, slot: Any, reason: Any, ready: Any) -> None:
     """It waits for something until `ready`; not in a waiting list meanwhile."""
     seq, rep = e.seq, e.rep
@@ -89,7 +89,7 @@ def block(e: Any, r: Any, slot: Any, reason: Any, ready: Any) -> None:
     rep[r, c.BLOCKED_MIN_NS] = min(rep[r, c.BLOCKED_MIN_NS], ready)
 
 
-@compiled
+@lean
 def unblock(e: Any, r: Any, slot: Any) -> None:
     """It waits no longer; in no list now."""
     seq, rep = e.seq, e.rep
@@ -109,7 +109,7 @@ def unblock(e: Any, r: Any, slot: Any) -> None:
     rep[r, c.BLOCKED_MIN_NS] = least
 
 
-@compiled
+@lean
 def first_waiting(e: Any, r: Any, level: Any) -> Any:
     """First of the waiting lists from that level on, or -1."""
     while level < c.PRIORITIES:
@@ -119,14 +119,14 @@ def first_waiting(e: Any, r: Any, level: Any) -> Any:
     return -1
 
 
-@inlined
+@lean_inlined
 def next_waiting(e: Any, r: Any, slot: Any) -> Any:
     """The one to look at after a waiting slot, or -1."""
     after = e.seq[slot, c.NEXT]
     return after if after >= 0 else first_waiting(e, r, level_of(e, r, slot) + 1)
 
 
-@compiled
+@lean
 def note_queued(e: Any, r: Any, now: Any) -> None:
     """The scheduler takes what was added since it last looked."""
     seq = e.seq

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import compiled, inlined
+from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.physics.step import PARTS, jittered_ns, step_parts_ns
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_admit import wake
@@ -12,7 +12,7 @@ from tailburn.lab.world.engine_plan import plan_step
 from tailburn.lab.world.engine_queue import note_queued, tell
 
 
-@compiled
+@lean
 def _first_token(e: Any, r: Any, i: Any, now: Any) -> None:
     slot = e.run[r, c.RUN_SEQ, i]
     if e.seq[slot, c.PREFILL_END_NS] < 0:
@@ -22,7 +22,7 @@ def _first_token(e: Any, r: Any, i: Any, now: Any) -> None:
             tell(e, c.EVENT_FIRST, slot, now)
 
 
-@compiled
+@lean
 def _trace_tokens(e: Any, r: Any, which: Any, now: Any) -> None:
     """Token instants of those who are asked for them, before the step's tokens count."""
     seq, run = e.seq, e.run
@@ -33,7 +33,7 @@ def _trace_tokens(e: Any, r: Any, which: Any, now: Any) -> None:
             e.tokens[at : at + gained] = now
 
 
-@compiled
+@lean
 def _finish(e: Any, r: Any, now: Any) -> None:
     """Who has all its tokens leaves; the others keep their order."""
     run, rep = e.run, e.rep
@@ -55,7 +55,7 @@ def _finish(e: Any, r: Any, now: Any) -> None:
     rep[r, c.RUNNING_COUNT] = kept
 
 
-@inlined
+@lean_inlined
 def _output(e: Any, r: Any, now: Any) -> None:
     """The tokens that the step made, which ends now."""
     run, rep = e.run, e.rep
@@ -85,7 +85,7 @@ def _output(e: Any, r: Any, now: Any) -> None:
         _finish(e, r, now)
 
 
-@inlined
+@lean_inlined
 def _extra_ns(e: Any, r: Any, now: Any, batch: Any, prefill: Any) -> Any:
     """Ns that hold up this step: a pause of one rank, a shape not compiled yet."""
     rep, extra = e.rep, 0
@@ -105,7 +105,7 @@ def _extra_ns(e: Any, r: Any, now: Any, batch: Any, prefill: Any) -> Any:
     return extra
 
 
-@inlined
+@lean_inlined
 def _begin(e: Any, r: Any, now: Any, which: Any) -> None:
     """The step of a plan begins now, and NEXT_NS is its end."""
     rep, real = e.rep, e.real
@@ -131,7 +131,7 @@ def _begin(e: Any, r: Any, now: Any, which: Any) -> None:
         rep[r, plan + column] = 0
 
 
-@compiled
+@lean
 def engine_step(e: Any, r: Any, now: Any) -> Any:
     """Go on at `now`, when NEXT_NS is due; returns the next NEXT_NS, or NEVER when idle.
 
