@@ -14,8 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q
 .DELETE_ON_ERROR:
 
 run: $(STAMPS)/installed
-	@rm -rf var/demo
-	@exec $(BIN)/tailburn demo --store var/demo
+	@exec $(BIN)/tailburn demo --store var/demo --afresh
 
 test: lint $(STAMPS)/programs/done $(STAMPS)/exporters
 	@$(PYTEST) -m "not long"

@@ -95,12 +95,18 @@ def replay(
 
 
 @cli.command()
-def demo(store: StoreFolder = None, config: Config = None) -> None:
+def demo(
+    store: StoreFolder = None,
+    config: Config = None,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Delete what an earlier demo left in the folder.")
+    ] = False,
+) -> None:
     """Serve, send in a shipped capture of real telemetry, show what it says, go on serving."""
     from tailburn.app.demo.running import serve_demo
     from tailburn.app.settings_sources import load_settings
 
-    serve_demo(load_settings({"store": store}, config))
+    serve_demo(load_settings({"store": store}, config), afresh)
 
 
 @cli.command()

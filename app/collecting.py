@@ -13,7 +13,7 @@ import pyarrow as pa
 from tailburn.app.answers.balance import balance_rows
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
-from tailburn.app.opening import keeping_of
+from tailburn.app.opening import keeping_of, refuse_foreign
 from tailburn.app.parts import bounds_of
 from tailburn.app.settings import Settings
 from tailburn.app.slo_series import SloSeries
@@ -117,6 +117,7 @@ def collect(
     `slo_series` are shown from then on: they are what they were when the last run ended.
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
+    refuse_foreign(settings.store)
     try:
         lock = lock_store(settings.store, time.time_ns())
     except StoreInUse as error:

@@ -1,5 +1,9 @@
 """The store as the settings want it."""
 
+from pathlib import Path
+from typing import Final
+
+from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
 from tailburn.engine.store.keeping import Keeping, Kept
 from tailburn.engine.store.parquet import ParquetStore
@@ -19,3 +23,28 @@ def keeping_of(settings: Settings) -> Keeping:
 def store_of(settings: Settings) -> ParquetStore:
     """The store to read from; opening it touches nothing."""
     return ParquetStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
+
+
+_MARKS: Final = frozenset(
+    ("lock", "log", "snapshots", "state.sqlite", "requests", "spans", "rollups", "signals")
+)
+_MOST_NAMED: Final = 3
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a service or a replay has written there."""
+    return folder.is_dir() and any(path.name in _MARKS for path in folder.iterdir())
+
+
+def stores_below(folder: Path) -> list[Path]:
+    """The first few stores that lie in this folder, or beside it where it is not there."""
+    around = folder if folder.is_dir() else folder.parent
+    if not around.is_dir():
+        return []
+    return sorted(path for path in around.iterdir() if is_store(path))[:_MOST_NAMED]
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raises UserError for a folder that has other people's files and nothing of a store."""
+    if folder.is_dir() and any(folder.iterdir()) and not is_store(folder):
+        raise UserError(f"store {folder}: holds files that are no store's; name an empty folder")

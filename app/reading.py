@@ -13,10 +13,10 @@ from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
-from tailburn.app.opening import store_of
+from tailburn.app.opening import is_store, store_of, stores_below
 from tailburn.app.settings import Settings
 from tailburn.app.settings_sources import load_settings
-from tailburn.app.terminal.output import json_lines, stderr, stdout
+from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
     THIN,
     balance_table,
@@ -53,7 +53,7 @@ class Reader:
         if self.json:
             json_lines(rows)
         elif self._any(rows):
-            stdout().print(tails_table(measured(rows), names))
+            draw(tails_table(measured(rows), names))
             if any(row["thin"] for row in rows):
                 stderr().print(f"{THIN} rests on less than one request")
 
@@ -66,7 +66,7 @@ class Reader:
                 return
             shown = list(rows)
         if self._any(shown):
-            stdout().print(requests_table(shown))
+            draw(requests_table(shown))
             if len(shown) == limit:
                 stderr().print(f"the last {limit}; all of them with --json")
 
@@ -89,10 +89,10 @@ class Reader:
             return
         console = stdout()
         if answer.spans:
-            console.print(waterfall(answer.spans))
+            draw(waterfall(answer.spans), console)
         for request in answer.requests:
             console.print(f"request {request['request_id']}, {request['completeness']}")
-            console.print(request_breakdown(request))
+            draw(request_breakdown(request), console)
             console.print(clock_note(request))
 
     def balance(self) -> None:
@@ -105,18 +105,18 @@ class Reader:
         elif self.json:
             json_lines(rows)
         else:
-            stdout().print(balance_table(with_total(rows), FATES))
+            draw(balance_table(with_total(rows), FATES))
             stderr().print("as of the last snapshot; a running service: GET /api/balance")
 
     def _print_hops(self, rows: Sequence[dict[str, Any]], title: str, slowest: str | None) -> None:
         total, console = rows[-1], stdout()
         if slowest is None:
             console.print(f"Where the time went {title}, {total['count']:,} requests")
-            console.print(hops_table(rows))
+            draw(hops_table(rows), console)
             return
         compared = f"{total['slow']:,} slow requests against {total['rest']:,}"
         console.print(f"What the slowest {slowest} took longer {title}, {compared}")
-        console.print(excess_table(rows))
+        draw(excess_table(rows), console)
         console.print(verdict(total) + "\n")
 
     def _any(self, rows: Sequence[object]) -> bool:
@@ -139,10 +139,14 @@ class Reader:
 
     def _settings(self) -> Settings:
         settings = load_settings({"store": self.store}, self.config)
-        if not settings.store.is_dir():
-            raise UserError(
-                f"{settings.store}: no store here; `tailburn serve` or `tailburn replay` makes one"
+        if not is_store(settings.store):
+            below = [str(path) for path in stores_below(settings.store)]
+            hint = (
+                f"; is it {' or '.join(below)}?"
+                if below
+                else ("; `tailburn serve` or `tailburn replay` makes one, --store names another")
             )
+            raise UserError(f"{settings.store}: no store here{hint}")
         return settings
 
 

@@ -85,6 +85,8 @@ def generate(
             raise typer.Exit(1)
         return
     rules_files.write(files, folder)
+    for file in files:
+        typer.echo(f"wrote {folder / file.name}", err=True)
     for path in rules_files.left_over(files, folder):
         typer.echo(f"{path}: its SLO is gone; delete it", err=True)
 

@@ -23,7 +23,7 @@ from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
-from tailburn.app.opening import store_of
+from tailburn.app.opening import refuse_foreign, store_of
 from tailburn.app.parts import rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
@@ -128,6 +128,7 @@ class Service:
             stack.callback(bound.close)
         # gRPC binds its own; a probe says now what it would say after the recovery.
         bound_socket(settings.host, settings.grpc_port, "grpc_port").close()
+        refuse_foreign(settings.store)
         try:
             state = await asyncio.to_thread(open_state, state_path(settings.store))
         except StateError as error:

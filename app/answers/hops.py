@@ -42,7 +42,8 @@ def verdict(total: dict[str, Any]) -> str:
             "No single hop owns half of the excess. "
             "Look next: the two largest, then one slow trace."
         )
-    return f"{total['owner']} owns the excess. Look next: {REMEDIES[total['owner']]}."
+    where = " after the first token" if total["clock"] == "decode" else ""
+    return f"{total['owner']} owns the excess{where}. Look next: {REMEDIES[total['owner']]}."
 
 
 def _requests(store: Store, question: Question) -> pa.Table:

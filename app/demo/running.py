@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import shutil
+import time
 from dataclasses import replace
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -13,11 +16,13 @@ from tailburn.app.answers.question import Question
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.collecting import Collecting
 from tailburn.app.errors import UserError
+from tailburn.app.opening import is_store, refuse_foreign
 from tailburn.app.replay.sending import Sent, send
 from tailburn.app.serve import Service, serve_until_told
 from tailburn.app.settings import Settings
-from tailburn.app.terminal.output import stdout
+from tailburn.app.terminal.output import draw, stdout
 from tailburn.app.terminal.tables import excess_table, hops_table, tails_table
+from tailburn.collector.log import StoreInUse, lock_store
 from tailburn.engine.store.api import Store
 
 log = logging.getLogger("tailburn")
@@ -31,17 +36,34 @@ _PATIENCE_S: Final = 60.0
 _STEP_S: Final = 0.25
 
 
-def serve_demo(settings: Settings) -> None:
+def serve_demo(settings: Settings, afresh: bool = False) -> None:
     """Serve; once ready send the capture in, show what it says, and go on serving.
 
-    Raises UserError for a store that has requests already: the capture's own would mix with
-    them, and a second run's with the first's, since their trace ids are the same.
+    `afresh` deletes a store that is there and that no process uses. Raises UserError for one
+    that has requests already: the capture's own would mix with them, and a second run's with
+    the first's, since their trace ids are the same.
     """
+    if afresh:
+        _delete(settings.store)
     if (settings.store / "requests").exists():
-        raise UserError(f"{settings.store}: the demo wants an empty store; give it another folder")
+        raise UserError(
+            f"{settings.store}: the demo wants an empty store; give it another folder, or"
+            " --afresh to delete this one"
+        )
     # The capture comes all at once: nothing is late, so nothing needs to be waited for.
     settings = replace(settings, idle_close_s=1.0, rootless_close_s=1.0)
     serve_until_told(settings, _show)
+
+
+def _delete(store: Path) -> None:
+    refuse_foreign(store)
+    if not is_store(store):
+        return
+    try:
+        lock_store(store, time.time_ns()).release()
+    except StoreInUse as error:
+        raise UserError(str(error)) from None
+    shutil.rmtree(store)
 
 
 async def _show(service: Service) -> None:
@@ -83,13 +105,13 @@ def _is_settled(collecting: Collecting) -> bool:
 
 def _print_answers(store: Store, console: Console) -> None:
     console.print("$ tailburn tails")
-    console.print(tails_table(measured(tail_rows(store, Question())), ()))
+    draw(tails_table(measured(tail_rows(store, Question())), ()), console)
     console.print("$ tailburn hops")
     rows = hop_rows(store, Question())
-    console.print(hops_table([row for row in rows if row["clock"] == CLOCKS[0]]))
+    draw(hops_table([row for row in rows if row["clock"] == CLOCKS[0]]), console)
     console.print(f"$ tailburn hops --slowest {SLOWEST:.0%}")
     slow = [r for r in excess_rows(store, Question(), SLOWEST) if r["clock"] == CLOCKS[0]]
-    console.print(excess_table(slow))
+    draw(excess_table(slow), console)
     console.print(verdict(slow[-1]), style="bold")
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 _WIDE = 200
+_WIDEST = 1_000
 
 
 def stdout() -> Console:
@@ -17,6 +19,18 @@ def stdout() -> Console:
     if not console.is_terminal:
         console.width = _WIDE
     return console
+
+
+def draw(table: Table, console: Console | None = None) -> None:
+    """Print a table of figures whole, however narrow the terminal.
+
+    A wrapped line is read all the same and its ids can be copied; a name cut away can't.
+    """
+    console = console or stdout()
+    options = console.options.update(max_width=_WIDEST)
+    width = console.measure(table, options=options).maximum
+    console.width = max(console.width, width)
+    console.print(table)
 
 
 def stderr() -> Console:

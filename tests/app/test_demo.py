@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tailburn.collector.log import lock_store
 from tests.app.service import COMMAND, environment
 
 
@@ -43,3 +44,22 @@ def test_a_store_that_is_in_use_is_not_mixed_with_the_demo(tmp_path: Path) -> No
     )
     assert ended.returncode == 2
     assert "the demo wants an empty store" in ended.stderr
+
+
+def test_afresh_deletes_no_store_in_use_and_no_foreign_folder(tmp_path: Path) -> None:
+    used, foreign = tmp_path / "used", tmp_path / "foreign"
+    lock = lock_store(used, 1)
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("mine")
+    try:
+        for folder, said in ((used, "is in use by process"), (foreign, "name an empty folder")):
+            ended = subprocess.run(
+                [*COMMAND, "demo", "--store", folder, "--afresh"],
+                capture_output=True, text=True, env=environment(),
+            )  # fmt: skip
+            assert ended.returncode == 2
+            assert said in ended.stderr
+        assert (used / "lock").exists()
+        assert (foreign / "notes.txt").read_text() == "mine"
+    finally:
+        lock.release()

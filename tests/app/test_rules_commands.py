@@ -99,7 +99,7 @@ def test_a_file_of_somebody_elses_is_never_called_left_over(chat: Path, tmp_path
     out = tmp_path / "rules"
     out.mkdir()
     (out / "mine.rules.yaml").write_text("groups: []\n")
-    assert run("generate", "-i", chat, "-o", out).stderr == ""
+    assert run("generate", "-i", chat, "-o", out).stderr == f"wrote {out / 'chat.rules.yaml'}\n"
 
 
 def test_a_folder_is_needed_to_check(chat: Path) -> None:
