@@ -1,0 +1,1 @@
+"""What a fleet tells of itself, as it goes over the wire."""
