@@ -9,6 +9,7 @@ TRUE time since the epoch of the run (host clocks add their offset in telemetry)
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -68,11 +69,7 @@ class _Table:
     @classmethod
     def columns(cls) -> tuple[Column, ...]:
         """Every column of one entry a row, in order, with dtype, unit and meaning."""
-        return tuple(
-            Column(f.name, m["kind"], m["unit"], m["says"], m["empty"])
-            for f in fields(cls)
-            if (m := f.metadata)
-        )
+        return _columns(cls)
 
     @classmethod
     def blank(cls, rows: int) -> Self:
@@ -119,6 +116,15 @@ class _Table:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Name to array, in column order: what a compiled loop or Arrow takes."""
         return {c.name: getattr(self, c.name) for c in type(self).columns()}
+
+
+@cache
+def _columns(table: Any) -> tuple[Column, ...]:
+    return tuple(
+        Column(f.name, m["kind"], m["unit"], m["says"], m["empty"])
+        for f in fields(table)
+        if (m := f.metadata)
+    )
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from tailburn.lab.workload import FIGURES, Change, Workload, named
 from tailburn.lab.workload.arrive import arrive
 from tailburn.lab.workload.clients import concentrated
 from tailburn.lab.workload.rates import shapes_of
+from tailburn.lab.workload.shapes import slow_noise
 
 BLOCK_NS = 600 * 10**9
 HOUR = 60
@@ -154,3 +155,32 @@ def test_a_change_leaves_what_was_before_it_and_who_is_out_of_scope() -> None:
     _same(quiet.take(quiet.arrival_ns < start), loud.take(loud.arrival_ns < start))
     _same(quiet.take(quiet.tenant != 0), loud.take(loud.tenant != 0))
     assert (loud.tenant == 0).sum() > 1.5 * (quiet.tenant == 0).sum()
+
+
+def test_each_of_many_segments_has_its_own_rate() -> None:
+    edges = np.arange(301) * 2 * 10**9
+    rate = np.tile([3.0, 40.0, 0.0], 100)[None, :]
+    counts = np.zeros(300)
+    for block in range(60):
+        _, at = arrive(np.uint64(8), block, edges, rate, np.ones(1), np.zeros(1, bool))
+        counts += np.bincount(at // (2 * 10**9), minlength=300)
+    # Poisson: 60 blocks x 100 segments x 2 s of each rate; and of the last tenth alone.
+    for part in (slice(0, 300), slice(270, 300)):
+        segments = len(counts[part][0::3])
+        for first, per_s in ((0, 3.0), (1, 40.0)):
+            want = 60 * segments * 2 * per_s
+            assert counts[part][first::3].sum() == pytest.approx(want, abs=4 * np.sqrt(want))
+    assert not counts[2::3].any()
+
+
+def test_slow_noise_is_standard_normal_and_slow() -> None:
+    at_s = np.arange(0.0, 2_000_000.0, 10.0)
+    noise = slow_noise(np.uint64(3), 7, 4, at_s, 1000.0)
+    # 2,000 knots a client: five standard errors of mean and variance.
+    assert noise.mean(axis=1) == pytest.approx(0, abs=0.12)
+    assert noise.var(axis=1) == pytest.approx(1, abs=0.17)
+    # In a hundredth of the period it moves little, in two periods it forgets all.
+    assert np.abs(np.diff(noise, axis=1)).max() < 0.15
+    later = [np.corrcoef(row[:-200], row[200:])[0, 1] for row in noise]
+    assert later == pytest.approx([0] * 4, abs=0.15)
+    assert np.corrcoef(noise) == pytest.approx(np.eye(4), abs=0.15)

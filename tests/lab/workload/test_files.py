@@ -68,6 +68,8 @@ def test_recorded_requests_are_thinned_or_laid_over_each_other(tmp_path: Path) -
     for per_s in (0.7, 2.0, 9.5):
         r = Workload(profile, seed=1, per_s=per_s).window(0, 100)
         assert len(r) / 6000 == pytest.approx(per_s, rel=0.06)
+        top = profile.rates.mean_per_s[0] / profile.per_s
+        assert (r.client == 0).mean() == pytest.approx(top, abs=3.5 * np.sqrt(top / len(r)))
         assert (np.diff(r.arrival_ns) >= 0).all()
 
 
@@ -84,6 +86,25 @@ def test_measured_rates_come_back_by_client_and_window(tmp_path: Path) -> None:
         want = per_s * hundred_windows
         assert mask.sum() == pytest.approx(want, abs=5 * cv * np.sqrt(want))
     assert not (~even & (r.client == 1)).any()
+
+
+def test_measured_burstiness_comes_back_by_client_and_family(tmp_path: Path) -> None:
+    text = "client,ts,rate,cv,pat\n0,0,20,4.0,Gamma\n1,0,20,0.5,Gamma\n2,0,20,2.0,Weibull\n"
+    r = Workload(load(_file(tmp_path, "rates.csv", text)), seed=1).window(0, 600)
+    for client, cv in ((0, 4.0), (1, 0.5), (2, 2.0)):
+        gaps = np.diff(r.arrival_ns[r.client == client])
+        assert gaps.std() / gaps.mean() == pytest.approx(cv, rel=0.06)
+    # A Weibull of CV 2 (shape .54) has fewer tiny intervals than a Gamma of CV 2 (shape .25).
+    gaps = np.diff(r.arrival_ns[r.client == 2])
+    assert (gaps < 0.01 * gaps.mean()).mean() == pytest.approx(0.107, abs=0.01)
+
+
+def test_fewer_of_the_same_users_make_smaller_bursts(tmp_path: Path) -> None:
+    profile = load(_file(tmp_path, "rates.csv", "client,ts,rate,cv,pat\n0,0,100,4.0,Gamma\n"))
+    r = Workload(profile, seed=1, per_s=10.0).window(0, 600)
+    gaps = np.diff(r.arrival_ns)
+    # A tenth of a renewal process of CV 4.
+    assert gaps.std() / gaps.mean() == pytest.approx(np.sqrt(0.9 + 0.1 * 16), rel=0.03)
 
 
 def test_all_models_of_a_file_are_there_unless_one_is_asked_for(tmp_path: Path) -> None:

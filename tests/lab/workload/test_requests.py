@@ -313,3 +313,14 @@ def test_the_hot_loops_are_compiled_for_one_set_of_types_only(tmp_path: Path) ->
 def test_indices_of_routes_mean_the_same_in_every_workload() -> None:
     routes = {named(name).clients.routes for name in FIGURES}
     assert routes == {("chat", "completions", "rag", "agents", "batch")}
+
+
+def test_conversations_end_within_the_hour() -> None:
+    r = Workload(named("azure-conv"), seed=1, per_s=20.0).window(0, 240)
+    r = r.take(r.session != 0)
+    ids, which = np.unique(r.session, return_inverse=True)
+    first = np.full(len(ids), np.iinfo(np.int64).max)
+    last = np.zeros(len(ids), np.int64)
+    np.minimum.at(first, which, r.arrival_ns)
+    np.maximum.at(last, which, r.arrival_ns)
+    assert 1800 < (last - first).max() / 1e9 < 3600
