@@ -11,6 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.core.caching import IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,13 +45,36 @@ def _watched(dispatcher: Any) -> Any:
     """Let the cached code of a function count as old when what it took in has changed."""
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if file is not None:  # None: compiling is switched off (NUMBA_DISABLE_JIT)
-        file._source_stamp = (file._source_stamp, *sorted(set(taken_in(dispatcher.py_func))))
+        file.__class__ = _Stamped
+        file.taken_from = [dispatcher.py_func]
     return dispatcher
 
 
-def taken_in(function: FunctionType, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+class _Stamped(IndexDataCacheFile):  # type: ignore[misc]
+    """Looks at what a function took in when its cache is first asked for.
+
+    Not when it is defined: what it names may stand further down in its file.
+    """
+
+    taken_from: list[FunctionType]
+    _stamp: Any = None
+
+    @property
+    def _source_stamp(self) -> Any:
+        if self._stamp is None:
+            own = self.__dict__["_source_stamp"]
+            self._stamp = (own, *sorted(set(taken_in(self.taken_from[0]))))
+        return self._stamp
+
+    @_source_stamp.setter
+    def _source_stamp(self, own: Any) -> None:
+        self.__dict__["_source_stamp"] = own
+
+
+def taken_in(function: FunctionType, seen: set[str] | None = None) -> Iterator[str]:
     """What compiled code of `function` holds beyond its own file, each with its state."""
-    seen |= {function.__qualname__ + function.__code__.co_filename}
+    seen = set() if seen is None else seen
+    seen.add(function.__qualname__ + function.__code__.co_filename)
     for name in sorted(_names(function.__code__)):
         value = function.__globals__.get(name)
         inner = getattr(value, "py_func", None)

@@ -15,7 +15,8 @@ from tailburn.lab.world.engine_blocks import free_blocks, take_blocks
 def _make_room(e: Any, r: Any, i: Any, blocks: Any, which: Any) -> Any:
     """Preempt until number i can have its blocks.
 
-    Returns (number i has now, -1 when it gave way itself; tokens handed back to the budget).
+    Returns (number i has now, or -1 - i when it gave way itself; tokens handed back to the
+    budget).
     """
     run, back = e.run, 0
     while blocks > free_blocks(e, r):
@@ -25,7 +26,7 @@ def _make_room(e: Any, r: Any, i: Any, blocks: Any, which: Any) -> Any:
             back += run[r, c.RUN_NEW, victim]
         preempt(e, r, victim)
         if victim == i:
-            return -1, back
+            return -1 - i, back
         if victim < i:
             i -= 1
     slot = run[r, c.RUN_SEQ, i]
@@ -109,7 +110,7 @@ def plan_step(e: Any, r: Any, now: Any, which: Any) -> Any:
     rep[r, plan + c.PLAN_BATCH] += batch
     rep[r, plan + c.PLAN_KV] += kv
     rep[r, c.COMPUTED_TOKENS] += batch
-    for rest in range(max(i, 0), rep[r, c.RUNNING_COUNT]):
+    for rest in range(i if i >= 0 else -1 - i, rep[r, c.RUNNING_COUNT]):
         run[r, c.RUN_NEW, rest] = 0
         run[r, c.RUN_EMIT + which, rest] = 0
     if rep[r, c.N_PREEMPTIONS] == preempted and rep[r, c.WAITING_COUNT] > 0 and budget > 0:

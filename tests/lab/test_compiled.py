@@ -30,7 +30,11 @@ from tailburn.lab.compiled import compiled
 
 @compiled
 def outer(x):
-    return middle(x) + SHIFT
+    return further(x) + SHIFT
+
+@compiled
+def further(x):
+    return middle(x)
 
 print(outer(10), sum(outer.stats.cache_hits.values()))
 """,
