@@ -62,10 +62,12 @@ class Flow:
         )
         self.trace: U64 = trace_of(self.by_request)
         self.parent: U64 = np.zeros(rows, np.uint64)
+        self.parent_prefill: U64 = np.zeros(rows, np.uint64)
         self.flags = np.full(rows, self.places.wiring.trace_flags)
         self.engine_id: U64 = ids.drawn(self.by_try, "engine id")
         self.x_request_id: U64 = ids.drawn(self.by_request, "x-request-id")
         self.headers_engine = np.full(rows, -1, np.int64)
+        self.headers_upstream = np.full(rows, -1, np.int64)
         self.headers_gateway = np.full(rows, -1, np.int64)
         self.headers_client = np.full(rows, -1, np.int64)
 

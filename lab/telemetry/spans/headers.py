@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tailburn.lab.records import Outcome
 from tailburn.lab.telemetry.spans.flow import MS, Flow, first_of, happened
 
 
@@ -18,7 +19,9 @@ def one_way(sent: Any, taken: Any) -> Any:
 
 
 def set_headers(flow: Flow) -> None:
-    """Fill in `headers_engine`, `headers_gateway` (as it sends them) and `headers_client`."""
+    """Fill in `headers_engine`, `headers_upstream` (at the gateway, or the client where there is
+    none), `headers_gateway` (as it sends them) and `headers_client`.
+    """
     a = flow.a
     streamed = a.streamed == 1
     early = happened(a.engine_in, a.tokenize_end) + MS // 2
@@ -29,6 +32,7 @@ def set_headers(flow: Flow) -> None:
     back = one_way(a.gateway_out, entered) + one_way(a.router_out, a.engine_in)
     passed = np.where(flow.headers_engine >= 0, flow.headers_engine + back + MS // 10, -1)
     whole = first_of(a.gateway_last, a.gateway_first)
+    flow.headers_upstream = passed
     holds = flow.places.stack_rows(flow.places.wiring.gateways, a.gateway, "litellm")
     passed = np.where(holds, np.where(streamed, a.gateway_first, whole), passed)
     passed = np.where(~streamed & (whole >= 0), whole, passed)
@@ -42,4 +46,6 @@ def set_headers(flow: Flow) -> None:
     first = np.where(streamed, a.client_first, a.client_end)
     at_client = np.where((at_client >= 0) & (first >= 0), np.minimum(at_client, first), at_client)
     at_client = np.where((at_client >= 0) & ~streamed & (first >= 0), first, at_client)
-    flow.headers_client = np.where(at_client > a.client_end, -1, at_client)
+    gave_up = (a.outcome == Outcome.CANCELLED) | (a.outcome == Outcome.CLIENT_TIMEOUT)
+    never = np.where(gave_up | (a.http_status <= 0), -1, a.client_end)
+    flow.headers_client = np.where(at_client > a.client_end, never, at_client)

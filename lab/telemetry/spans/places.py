@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailburn.lab.telemetry.spans import wire
+from tailburn.lab.telemetry.spans import ids, wire
+from tailburn.lab.telemetry.spans.ids import U64
 from tailburn.lab.telemetry.spans.wiring import Clock, Place, Wiring
 
 PYTHON_SDK: Final = {
@@ -61,6 +62,8 @@ class Places:
     wiring: Wiring
     texts: Texts = field(default_factory=Texts)
     statuses: Statuses = field(default_factory=Statuses)
+    booted: set[tuple[int, int]] = field(default_factory=set)
+    """Starts of engines that were told: replica and instant."""
 
     def __post_init__(self) -> None:
         w = self.wiring
@@ -82,6 +85,11 @@ class Places:
     def hosts(self) -> tuple[str, ...]:
         """The host of each process; its own name where none is given."""
         return tuple(place.host or place.name for place in self.all)
+
+    @cached_property
+    def host_ids(self) -> U64:
+        """A number for the host of each process."""
+        return np.asarray([ids.label(host) for host in self.hosts], np.uint64) << np.uint64(15)
 
     @cached_property
     def clocks(self) -> list[Clock]:
@@ -108,6 +116,11 @@ class Places:
         return self.texts.indices(
             [form.format(address=p.address, port=p.port, name=p.name) for p in places] or [""]
         )
+
+    @cached_property
+    def services(self) -> list[str]:
+        """The `service.name` of each process."""
+        return [resource_of(p, i >= self.caches)["service.name"] for i, p in enumerate(self.all)]
 
     @cached_property
     def resources(self) -> list[bytes]:
@@ -140,7 +153,7 @@ def resource_of(place: Place, cache: bool = False) -> dict[str, str]:
     if cache:
         return {**PYTHON_SDK, "service.name": "lmcache", **place.resource}
     service = place.service or _SERVICES.get(place.stack, place.name)
-    if place.stack == "dynamo":
+    if place.stack.startswith("dynamo"):
         return {"service.name": place.service or place.name, **place.resource}
     if place.stack in ("smg", "sglang-router", "vllm-router"):
         version = "0.32.1" if place.stack == "smg" else "0.27.1"

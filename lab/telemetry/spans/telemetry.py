@@ -188,7 +188,7 @@ class SpanTelemetry:
         ends: NDArray[np.int64],
         low: int,
     ) -> bytes:
-        heads = self._heads()
+        heads = self._heads(self.places.services[process])
         turns = np.flatnonzero(np.append(True, scope[1:] != scope[:-1]))
         stops = np.append(turns[1:], len(scope))
         parts = [self.places.resources[process]]
@@ -204,9 +204,10 @@ class SpanTelemetry:
             at = end
         return b"".join([b"\x0a", wire.varint(size), *parts])
 
-    def _heads(self) -> list[tuple[bytes, bytes]]:
+    def _heads(self, service: str) -> list[tuple[bytes, bytes]]:
+        """Scopes in their messages; without a name, the tracer is named after the service."""
         return [
-            (wire.scope(name, version), wire.text(3, schema))
+            (wire.scope(name or service, version), wire.text(3, schema))
             for name, version, schema in self._scopes
         ]
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 SECOND_NS = 1_000_000_000
 
 CLIENT_STACKS = ("openai", "app", "openinference", "none")
-GATEWAY_STACKS = ("fastapi", "litellm", "envoy-ai-gateway", "none")
+GATEWAY_STACKS = ("fastapi", "litellm", "envoy-ai-gateway", "dynamo", "none")
 ROUTER_STACKS = (
     "production-stack",
     "smg",
@@ -19,7 +19,7 @@ ROUTER_STACKS = (
     "dynamo",
     "none",
 )
-ENGINE_STACKS = ("vllm", "sglang", "trtllm", "triton", "dynamo", "none")
+ENGINE_STACKS = ("vllm", "sglang", "trtllm", "triton", "dynamo", "dynamo-vllm", "none")
 
 
 class WiringError(ValueError):

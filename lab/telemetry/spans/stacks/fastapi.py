@@ -35,7 +35,9 @@ def gateway(flow: Flow, rows: Rows) -> None:
         process,
         url,
         a.gateway_out[rows],
-        np.where(flow.headers_gateway[rows] >= a.gateway_out[rows], flow.headers_gateway[rows], -1),
+        np.where(
+            flow.headers_upstream[rows] >= a.gateway_out[rows], flow.headers_upstream[rows], -1
+        ),
         given_up,
         name="gateway httpx",
         parent=server,

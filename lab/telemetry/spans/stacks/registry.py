@@ -3,7 +3,18 @@
 from typing import Final
 
 from tailburn.lab.telemetry.spans.flow import Stack
-from tailburn.lab.telemetry.spans.stacks import client, fastapi, vllm
+from tailburn.lab.telemetry.spans.stacks import (
+    beside,
+    client,
+    dynamo,
+    envoy,
+    fastapi,
+    litellm,
+    routers,
+    sglang,
+    triton,
+    vllm,
+)
 
 STACKS: Final[dict[str, dict[str, Stack]]] = {
     "client": {
@@ -11,11 +22,29 @@ STACKS: Final[dict[str, dict[str, Stack]]] = {
         "app": client.app,
         "openinference": client.openinference,
     },
-    "gateway": {"fastapi": fastapi.gateway},
-    "router": {},
-    "engine": {"vllm": vllm.vllm, "trtllm": vllm.trtllm},
+    "gateway": {
+        "fastapi": fastapi.gateway,
+        "litellm": litellm.gateway,
+        "envoy-ai-gateway": envoy.gateway,
+        "dynamo": dynamo.gateway,
+    },
+    "router": {
+        "production-stack": routers.production_stack,
+        "smg": routers.smg,
+        "sglang-router": routers.sglang_router,
+        "vllm-router": routers.vllm_router,
+        "dynamo": dynamo.router,
+    },
+    "engine": {
+        "vllm": vllm.vllm,
+        "trtllm": vllm.trtllm,
+        "sglang": sglang.sglang,
+        "triton": triton.triton,
+        "dynamo": dynamo.worker,
+        "dynamo-vllm": dynamo.worker_with_vllm,
+    },
 }
 """A place whose stack is not here tells nothing of itself."""
 
-AFTER: Final[tuple[Stack, ...]] = ()
+AFTER: Final[tuple[Stack, ...]] = (beside.lmcache, beside.boot)
 """What is told of all attempts, whatever their stacks: in traces of their own."""

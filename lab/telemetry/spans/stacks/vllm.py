@@ -103,6 +103,10 @@ def vllm(flow: Flow, rows: Rows) -> None:
         start,
         first + tail,
         flow.ids(rows, "llm_request, prefill"),
+        parent=np.where(
+            flow.parent_prefill[rows] != 0, flow.parent_prefill[rows], flow.parent[rows]
+        ),
+        remote=True,
         where=done & split & (first >= 0),
         ttft=seconds(first - start),
         e2e=seconds(first - start),
