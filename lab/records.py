@@ -69,7 +69,7 @@ class _Table:
     @classmethod
     def columns(cls) -> tuple[Column, ...]:
         """Every column of one entry a row, in order, with dtype, unit and meaning."""
-        return _columns(cls)
+        return _columns(cast(Any, cls))
 
     @classmethod
     def blank(cls, rows: int) -> Self:

@@ -9,8 +9,8 @@ from tailburn.lab.records import Requests
 from tailburn.lab.workload import FIGURES, Change, Workload, named
 from tailburn.lab.workload.arrive import arrive
 from tailburn.lab.workload.clients import concentrated
-from tailburn.lab.workload.rates import shapes_of
-from tailburn.lab.workload.shapes import slow_noise
+from tailburn.lab.workload.rates import ShapedRates, shapes_of
+from tailburn.lab.workload.shapes import WeekShape, slow_noise
 
 BLOCK_NS = 600 * 10**9
 HOUR = 60
@@ -184,3 +184,14 @@ def test_slow_noise_is_standard_normal_and_slow() -> None:
     later = [np.corrcoef(row[:-200], row[200:])[0, 1] for row in noise]
     assert later == pytest.approx([0] * 4, abs=0.15)
     assert np.corrcoef(noise) == pytest.approx(np.eye(4), abs=0.15)
+
+
+def test_clients_that_come_and_go_ask_as_much_in_the_long_run() -> None:
+    share = np.repeat([0.07, 0.3, 1.0], 100)
+    one = np.ones(300)
+    rates = ShapedRates(one, one, one < 0, WeekShape.flat(), share)
+    # Every 6 h, twice the period of coming and going, so that each look is a new one.
+    seen = np.array([rates.at(np.uint64(2), 36 * i).per_s[:, 0] for i in range(400)])
+    there = (seen > 0).mean(axis=0).reshape(3, 100).mean(axis=1)
+    assert there == pytest.approx([0.07, 0.3, 1.0], rel=0.1)
+    assert seen.mean(axis=0).reshape(3, 100).mean(axis=1) == pytest.approx(1.0, rel=0.1)

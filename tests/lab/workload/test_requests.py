@@ -265,6 +265,13 @@ def test_sleepers_ask_only_when_woken() -> None:
     assert np.unique(woken.client[np.isin(woken.client, sleepers)]).tolist() == sleepers[1:]
 
 
+def test_changes_for_all_are_not_for_sleepers() -> None:
+    woken = _change("added_rate", 2.0, "client:neighbour")
+    alone, beside = _with(woken), _with(woken, _change("prompt_factor", 2.0))
+    mine = alone.client == named("azure-conv").clients.names.index(NEIGHBOUR)
+    assert np.array_equal(alone.prompt_tokens[mine], beside.prompt_tokens[mine])
+
+
 def test_a_ramp_grows_evenly_to_the_full_change() -> None:
     full = Change("arrival_factor", 3.0, 0, 100 * MINUTE_NS)
     steps = ramp(full, 60 * MINUTE_NS)
