@@ -62,6 +62,7 @@ class Flow:
         )
         self.trace: U64 = trace_of(self.by_request)
         self.parent: U64 = np.zeros(rows, np.uint64)
+        self.dynamo = self._through_dynamo()
         self.parent_prefill: U64 = np.zeros(rows, np.uint64)
         self.flags = np.full(rows, self.places.wiring.trace_flags)
         self.engine_id: U64 = ids.drawn(self.by_try, "engine id")
@@ -70,6 +71,13 @@ class Flow:
         self.headers_upstream = np.full(rows, -1, np.int64)
         self.headers_gateway = np.full(rows, -1, np.int64)
         self.headers_client = np.full(rows, -1, np.int64)
+
+    def _through_dynamo(self) -> Any:
+        """Attempts whose ids are Dynamo's: UUIDs."""
+        a, w = self.a, self.places.wiring
+        router = np.where(a.router_in >= 0, self.places.router_of(a.replica), -1)
+        routed: Any = self.places.stack_rows(w.routers, router, "dynamo")
+        return routed | self.places.stack_rows(w.gateways, a.gateway.astype(np.int64), "dynamo")
 
     def ids(self, rows: Rows, name: str) -> U64:
         """Span ids of these attempts for what `name` says."""

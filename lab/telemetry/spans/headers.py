@@ -45,6 +45,11 @@ def set_headers(flow: Flow) -> None:
     at_client = np.where(flow.headers_gateway >= 0, flow.headers_gateway + there, -1)
     first = np.where(streamed, a.client_first, a.client_end)
     at_client = np.where((at_client >= 0) & (first >= 0), np.minimum(at_client, first), at_client)
+    # Headers and first chunk travel together there; the SDK parses the one before the other.
+    every = np.arange(len(a))
+    parsed = a.client_first - MS // 3 - np.minimum(flow.exponential(every, "chunk", 1.2), 20 * MS)
+    together = holds & streamed & (a.client_first >= 0)
+    at_client = np.where(together, np.maximum(parsed, sent), at_client)
     at_client = np.where((at_client >= 0) & ~streamed & (first >= 0), first, at_client)
     gave_up = (a.outcome == Outcome.CANCELLED) | (a.outcome == Outcome.CLIENT_TIMEOUT)
     never = np.where(gave_up | (a.http_status <= 0), -1, a.client_end)

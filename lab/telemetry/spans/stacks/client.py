@@ -24,7 +24,8 @@ from tailburn.lab.telemetry.spans.template import (
 )
 
 _NAME = Slot("model", Of.TEXT, before="chat ")
-_ID = Slot("response_id", Of.HEX16, before="chatcmpl-")
+_ID = ("gen_ai.response.id", Slot("response_id", Of.HEX16, before="chatcmpl-"))
+_UUID = ("gen_ai.response.id", Slot("response_uuid", Of.UUID, before="chatcmpl-"))
 
 OPENAI_V2 = Kind(
     "opentelemetry.instrumentation.openai_v2",
@@ -39,7 +40,8 @@ OPENAI_V2 = Kind(
         ("gen_ai.request.max_tokens", Slot("max_tokens", Of.INT)),
         ("gen_ai.response.model", Slot("response_model", Of.TEXT)),
         ("gen_ai.response.finish_reasons", Slot("finish", Of.LIST)),
-        ("gen_ai.response.id", _ID),
+        _ID,
+        _UUID,
         ("gen_ai.usage.input_tokens", Slot("input", Of.INT)),
         ("gen_ai.usage.output_tokens", Slot("output", Of.INT)),
         ("error.type", Slot("error", Of.TEXT)),
@@ -61,12 +63,13 @@ APP = Kind(
         ("server.address", Slot("address", Of.TEXT)),
         ("server.port", Slot("port", Of.INT)),
         ("error.type", Slot("error", Of.TEXT)),
-        ("gen_ai.response.id", _ID),
+        _ID,
+        _UUID,
         ("gen_ai.usage.input_tokens", Slot("input", Of.INT)),
         ("gen_ai.usage.output_tokens", Slot("output", Of.INT)),
         ("gen_ai.response.finish_reasons", Slot("finish", Of.LIST)),
     ),
-    events=(Event("first", "gen_ai.first_token", (("gen_ai.response.id", _ID),)),),
+    events=(Event("first", "gen_ai.first_token", (_ID, _UUID)),),
     scope_version="0.1.0",
 )
 OPENINFERENCE = Kind(
@@ -196,10 +199,12 @@ def _shared(flow: Flow, rows: Rows) -> dict[str, Any]:
     a, texts = flow.a, flow.places.texts
     ok = a.outcome[rows] == Outcome.OK
     ends = texts.indices(["stop", "length"])
+    answered = ok | (a.client_first[rows] >= 0)
     return {
         "model": flow.places.models[a.model[rows]],
         "finish": optional(ends[(a.output_done[rows] >= a.max_tokens[rows]).astype(int)], ok),
-        "response_id": optional(flow.engine_id[rows], ok | (a.client_first[rows] >= 0)),
+        "response_id": optional(flow.engine_id[rows], answered & ~flow.dynamo[rows]),
+        "response_uuid": optional(flow.ids(rows, "dynamo request"), answered & flow.dynamo[rows]),
         "input": optional(a.prompt_tokens[rows], ok),
         "output": optional(a.output_done[rows], ok),
     }

@@ -166,6 +166,7 @@ REQUEST: Final = Kind(
         ("gen_ai.request.top_p", 0.95),
         ("llm.is_streaming", Slot("streams", Of.TEXT)),
         ("gen_ai.response.id", Slot("response_id", Of.HEX16, before="chatcmpl-")),
+        ("gen_ai.response.id", Slot("response_uuid", Of.UUID, before="chatcmpl-")),
         ("gen_ai.response.id", Slot("failed_id", Of.UUID)),
         ("litellm.call_id", Slot("call_id", Of.UUID)),
         ("gen_ai.response.model", Slot("response_model", Of.TEXT)),

@@ -11,7 +11,14 @@ REQUEST = Kind(
     _SCOPE,
     "InferRequest",
     SERVER,
-    events=(Event("received", "HTTP_RECV_START"), Event("read", "HTTP_RECV_END")),
+    events=(
+        Event("received", "HTTP_RECV_START"),
+        Event("read", "HTTP_RECV_END"),
+        Event("first", "INFER_RESPONSE_COMPLETE"),
+        Event("last", "INFER_RESPONSE_COMPLETE"),
+        Event("sending", "HTTP_SEND_START"),
+        Event("sent", "HTTP_SEND_END"),
+    ),
 )
 MODEL = Kind(
     _SCOPE,
@@ -38,7 +45,6 @@ COMPUTE = Kind(
         Event("computing", "COMPUTE_START"),
         Event("input_end", "COMPUTE_INPUT_END"),
         Event("output", "COMPUTE_OUTPUT_START"),
-        Event("first", "INFER_RESPONSE_COMPLETE"),
         Event("computed", "COMPUTE_END"),
     ),
 )
@@ -53,8 +59,14 @@ def triton(flow: Flow, rows: Rows) -> None:
     queued = first_of(a.queued[rows], a.tokenize_end[rows], begun)
     scheduled = happened(a.scheduled[rows], queued)
     root, model = flow.ids(rows, "triton"), flow.ids(rows, "triton model")
-    flow.add(REQUEST, rows, process, begun, end, root, where=done,
-             received=begun, read=begun + 100_000)  # fmt: skip
+    some = a.engine_first[rows] >= 0
+    flow.add(
+        REQUEST, rows, process, begun, end, root, where=done,
+        received=begun, read=begun + 100_000,
+        first=np.where(some, a.engine_first[rows], ABSENT),
+        last=np.where(a.engine_last[rows] > a.engine_first[rows], a.engine_last[rows], ABSENT),
+        sending=end - 50_000, sent=end,
+    )  # fmt: skip
     flow.add(
         MODEL, rows, process, begun + 200_000, end, model, parent=root, where=done,
         model=places.models[a.model[rows]],
@@ -66,5 +78,5 @@ def triton(flow: Flow, rows: Rows) -> None:
         COMPUTE, rows, process, scheduled, last, flow.ids(rows, "triton compute"),
         parent=model, where=done, computing=scheduled, input_end=scheduled + 50_000,
         output=first_of(a.prefill_end[rows], a.engine_first[rows]),
-        first=np.where(a.engine_first[rows] >= 0, a.engine_first[rows], ABSENT), computed=last,
+        computed=last,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tailburn.lab.telemetry.spans.flow import Flow, Rows, first_of, seconds
+from tailburn.lab.telemetry.spans.flow import Flow, Rows, first_of, optional, seconds
 from tailburn.lab.telemetry.spans.template import SERVER, Kind, Of, Slot
 
 REQUEST = Kind(
@@ -25,6 +25,7 @@ REQUEST = Kind(
         ("gen_ai.latency.time_in_model_decode", Slot("decode", Of.DOUBLE)),
         ("gen_ai.latency.time_in_model_inference", Slot("inference", Of.DOUBLE)),
         ("gen_ai.request.id", Slot("request_id", Of.HEX16, before="chatcmpl-")),
+        ("gen_ai.request.id", Slot("request_uuid", Of.UUID)),
         ("gen_ai.request.top_p", 0.95),
         ("gen_ai.request.max_tokens", Slot("max_tokens", Of.INT)),
         ("gen_ai.request.temperature", 0.8),
@@ -59,7 +60,11 @@ def finished(flow: Flow, rows: Rows) -> Any:
 
 
 def vllm(flow: Flow, rows: Rows) -> None:
-    """The span of each finished request; two of a split one."""
+    """The span of each finished request; two of a split one. Below Dynamo, ids are Dynamo's."""
+    named: dict[str, Any] = {
+        "request_id": optional(flow.engine_id[rows], ~flow.dynamo[rows]),
+        "request_uuid": optional(flow.ids(rows, "dynamo request"), flow.dynamo[rows]),
+    }
     a, places = flow.a, flow.places
     split = a.prefill_replica[rows] >= 0
     done = finished(flow, rows)
@@ -91,7 +96,7 @@ def vllm(flow: Flow, rows: Rows) -> None:
         prefill=seconds(core_first - scheduled),
         decode=seconds(decode),
         inference=seconds(core_first - scheduled + decode),
-        request_id=flow.engine_id[rows],
+        **named,
         max_tokens=a.max_tokens[rows],
     )
     first = first_of(a.prefill_end[rows], a.kv_transfer_start[rows])
@@ -116,7 +121,7 @@ def vllm(flow: Flow, rows: Rows) -> None:
         prefill=seconds(first - wait),
         decode=0.0,
         inference=seconds(first - wait),
-        request_id=flow.engine_id[rows],
+        **named,
         max_tokens=1,
     )
 
