@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, types
 from numba.core.caching import IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,6 +47,13 @@ def _watched(dispatcher: Any) -> Any:
     if file is not None:  # None: compiling is switched off (NUMBA_DISABLE_JIT)
         file.__class__ = _Stamped
         file.taken_from = [dispatcher.py_func]
+    of_types = dispatcher.get_call_template
+
+    def without_literals(args: Any, kws: Any) -> Any:
+        """numba compiles a function once more for each constant that it is called with."""
+        return of_types([types.unliteral(a) for a in args], kws)
+
+    dispatcher.get_call_template = without_literals
     return dispatcher
 
 

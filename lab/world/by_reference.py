@@ -79,7 +79,7 @@ class Reference:
         self.kind = ReferenceType(tuple(kinds))
 
 
-@typeof_impl.register(Reference)  # type: ignore[untyped-decorator]
+@typeof_impl.register(Reference)
 def _typeof(value: Reference, _: Any) -> ReferenceType:
     return value.kind
 
@@ -87,7 +87,7 @@ def _typeof(value: Reference, _: Any) -> ReferenceType:
 register_model(ReferenceType)(models.OpaqueModel)
 
 
-@unbox(ReferenceType)  # type: ignore[untyped-decorator]
+@unbox(ReferenceType)
 def _unbox(_: ReferenceType, obj: Any, c: Any) -> NativeValue:
     address = c.pyapi.object_getattr_string(obj, "address")
     pointer = c.pyapi.long_as_voidptr(address)
@@ -103,7 +103,7 @@ class _Fields(AttributeTemplate):  # type: ignore[misc]
         return kind.types.get(name)
 
 
-@lower_getattr_generic(ReferenceType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(ReferenceType)
 def _read(context: Any, builder: Any, kind: ReferenceType, value: Any, name: str) -> Any:
     """Read an array's place and shape out of the block; nobody counts references to it."""
     field, at = kind.types[name], kind.offset(name)

@@ -5,7 +5,7 @@ from typing import Any
 from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_adapters import NO_SLOT, adapter_slot, hold_adapter
-from tailburn.lab.world.engine_batch import end, join, plan_chunk
+from tailburn.lab.world.engine_batch import drop, end, join, plan_chunk
 from tailburn.lab.world.engine_blocks import free_blocks, touch_cost
 from tailburn.lab.world.engine_cache import attach, look_up, own_blocks
 from tailburn.lab.world.engine_queue import (
@@ -78,6 +78,23 @@ def wake(e: Any, r: Any, now: Any) -> None:
 
 
 @lean
+def reclaim(e: Any, r: Any) -> Any:
+    """Those back from a load hold in the queue what another needs: the last gives way.
+
+    Returns whether one did. vLLM lets such a stand-off stand.
+    """
+    seq, rep = e.seq, e.rep
+    for level in range(c.PRIORITIES - 1, -1, -1):
+        at = rep[r, c.WAIT_TAIL + level]
+        while at >= 0:
+            if seq[at, c.OWN] + seq[at, c.BASE_BLOCKS] + seq[at, c.TAIL_BLOCKS] > 0:
+                drop(e, r, at)
+                return True
+            at = seq[at, c.PREV]
+    return False
+
+
+@lean
 def _found(e: Any, r: Any, slot: Any, blocks: Any) -> None:
     """Count a look-up, and what it found in the replica's own cache."""
     seq, rep = e.seq, e.rep
@@ -101,7 +118,7 @@ def admit(e: Any, r: Any, now: Any, budget: Any, which: Any) -> None:
 
     1 its adapter is, or can be, on the GPU; else it is passed over
     2 what of it is cached; 3 its blocks fit, else all behind it wait too
-    4 KV to be pulled or loaded, or an adapter: it waits for that, holding its blocks
+    4 KV to be pulled or loaded: it waits for that, holding its blocks
     5 it joins, and has its first tokens in the plan
     """
     seq, rep = e.seq, e.rep
@@ -124,7 +141,7 @@ def admit(e: Any, r: Any, now: Any, budget: Any, which: Any) -> None:
                     break
                 slot = after
                 continue
-        fresh = seq[slot, c.COMPUTED] == 0
+        fresh = seq[slot, c.COMPUTED] + seq[slot, c.OWN] == 0
         base, in_base, tail, in_tail, afar = -1, 0, -1, 0, 0
         pull = fresh and seq[slot, c.SOURCE] >= 0 and seq[slot, c.TRANSFER_START_NS] < 0
         if fresh:
@@ -150,13 +167,17 @@ def admit(e: Any, r: Any, now: Any, budget: Any, which: Any) -> None:
         if need + margin > free_blocks(e, r):
             break
         dequeue(e, r, slot)
+        ready = now
+        if seq[slot, c.LORA] >= 0 and seq[slot, c.ADAPTER_AT] < 0:
+            ready = hold_adapter(e, r, slot, at, now)
+            if ready > now and rep[r, c.LORA_BLOCKING] == 0:
+                block(e, r, slot, c.FOR_ADAPTER, ready)
+                slot = after
+                continue
         if fresh:
             attach(e, r, slot, base, in_base, tail, in_tail)
             _found(e, r, slot, in_base + in_tail)
         own_blocks(e, r, slot, tokens)
-        ready = now
-        if seq[slot, c.LORA] >= 0 and seq[slot, c.ADAPTER_AT] < 0:
-            ready = hold_adapter(e, r, slot, at, now)
         if pull:
             _pull(e, r, slot, now)
             seq[slot, c.COMPUTED] = known - 1
@@ -165,8 +186,6 @@ def admit(e: Any, r: Any, now: Any, budget: Any, which: Any) -> None:
             seq[slot, c.COMPUTED] = tokens
             if seq[slot, c.PREEMPTIONS] == 0:
                 seq[slot, c.CACHED] = tokens
-        elif ready > now and rep[r, c.LORA_BLOCKING] == 0:
-            block(e, r, slot, c.FOR_ADAPTER, ready)
         else:
             rep[r, c.PLAN + which * c.PLAN_SIZE + c.PLAN_EXTRA] += ready - now
             plan_chunk(e, r, join(e, r, slot, now), tokens - computed, which)

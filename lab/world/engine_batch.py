@@ -48,7 +48,9 @@ def _emit(e: Any, r: Any, i: Any, which: Any) -> Any:
     if e.real[r, c.COEF + k.DRAFT_TOKENS] > 0.0:
         drafts = int(e.real[r, c.COEF + k.DRAFT_TOKENS])
         if run[r, c.RUN_DUE, i] < e.seq[run[r, c.RUN_SEQ, i], c.OUTPUT]:
+            # A resumed prompt's last chunk may have no room for drafts.
             gained = min(accepted_tokens(e.real[r], unit(e, r)), left)
+            gained = min(gained, run[r, c.RUN_ROOM, i] + 1)
             e.rep[r, c.DRAFTS] += 1
             e.rep[r, c.DRAFTED] += drafts
             e.rep[r, c.ACCEPTED] += gained - 1
@@ -140,14 +142,78 @@ def worst(e: Any, r: Any) -> Any:
 
 
 @lean
-def preempt(e: Any, r: Any, i: Any) -> None:
-    """Number i gives up all its blocks and waits again; tokens in flight are dropped."""
-    seq, rep = e.seq, e.rep
-    slot = leave(e, r, i)
-    if seq[slot, c.TAIL] == 0:
-        seq[slot, c.TAIL] = -seq[slot, c.SERIAL]
+def _first_token(e: Any, r: Any, i: Any, now: Any) -> None:
+    slot = e.run[r, c.RUN_SEQ, i]
+    if e.seq[slot, c.PREFILL_END_NS] < 0:
+        e.seq[slot, c.PREFILL_END_NS] = now
+        e.rep[r, c.PROMPT_TOKENS] += e.seq[slot, c.PROMPT]
+        if e.seq[slot, c.WANT_FIRST] == 1:
+            tell(e, c.EVENT_FIRST, slot, now)
+
+
+@lean_inlined
+def put_out(e: Any, r: Any, i: Any, which: Any, now: Any) -> Any:
+    """The tokens that a plan's step makes for number i, out at `now`; returns what is due yet."""
+    run = e.run
+    gained = run[r, c.RUN_EMIT + which, i]
+    if run[r, c.RUN_STEPS, i] == 0:
+        _first_token(e, r, i, now)
+    else:
+        run[r, c.RUN_ITL, i] = max(run[r, c.RUN_ITL, i], now - run[r, c.RUN_LAST, i])
+    run[r, c.RUN_STEPS, i] += 1
+    run[r, c.RUN_LAST, i] = now
+    due = run[r, c.RUN_DUE, i] - gained
+    run[r, c.RUN_DUE, i] = due
+    run[r, c.RUN_EMIT + which, i] = 0
+    return due
+
+
+@lean
+def trace_tokens(e: Any, r: Any, i: Any, which: Any, now: Any) -> None:
+    """Token instants of number i, if asked for; before its tokens are put out."""
+    slot, gained = e.run[r, c.RUN_SEQ, i], e.run[r, c.RUN_EMIT + which, i]
+    if gained > 0 and e.seq[slot, c.TOKENS_AT] >= 0:
+        at = e.seq[slot, c.TOKENS_AT] + e.seq[slot, c.OUTPUT] - e.run[r, c.RUN_DUE, i]
+        for token in range(at, at + gained):
+            e.tokens[token] = now
+
+
+@lean
+def complete(e: Any, r: Any, slot: Any, now: Any) -> None:
+    """It has all its tokens and has left the running list."""
+    if e.seq[slot, c.SPLIT] == 1:
+        e.seq[slot, c.STATE] = c.HELD
+        e.rep[r, c.HELD_COUNT] += 1
+        tell(e, c.EVENT_HELD, slot, now)
+    else:
+        end(e, r, slot, c.FINISHED, now)
+
+
+@lean
+def drop(e: Any, r: Any, slot: Any) -> None:
+    """All its blocks are given up; what it had will be computed again."""
+    if e.seq[slot, c.TAIL] == 0:
+        e.seq[slot, c.TAIL] = -e.seq[slot, c.SERIAL]
     release(e, r, slot)
     let_adapter(e, r, slot)
+
+
+@lean
+def preempt(e: Any, r: Any, i: Any) -> None:
+    """Number i gives up all its blocks and waits again.
+
+    A token of it in the step that runs is kept, as of that step's end.
+    """
+    seq, rep, which, due = e.seq, e.rep, e.rep[r, c.NOW], 1
+    if rep[r, c.BUSY] == 1 and e.run[r, c.RUN_EMIT + which, i] > 0:
+        rep[r, c.GENERATION_TOKENS] += e.run[r, c.RUN_EMIT + which, i]
+        trace_tokens(e, r, i, which, rep[r, c.NEXT_NS])
+        due = put_out(e, r, i, which, rep[r, c.NEXT_NS])
+    slot = leave(e, r, i)
+    if due <= 0:
+        complete(e, r, slot, rep[r, c.NEXT_NS])
+        return
+    drop(e, r, slot)
     seq[slot, c.PREEMPTIONS] += 1
     rep[r, c.N_PREEMPTIONS] += 1
     enqueue(e, r, slot)

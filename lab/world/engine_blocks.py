@@ -104,6 +104,7 @@ def _drop_if_empty(e: Any, r: Any, at: Any) -> None:
     if used == 0:
         if entries[r, at, c.E_KEY] != 0:
             _unhash(e, r, at)
+        entries[r, at, c.E_SERIAL] += 1  # tails that continue it find that it is gone
         entries[r, at, c.E_CHAIN] = e.rep[r, c.ENTRY_FREE]
         e.rep[r, c.ENTRY_FREE] = at
 

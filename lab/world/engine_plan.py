@@ -6,7 +6,7 @@ from tailburn.lab.compiled import lean
 from tailburn.lab.physics import coef as k
 from tailburn.lab.physics.step import chunk_pairs
 from tailburn.lab.world import engine_layout as c
-from tailburn.lab.world.engine_admit import admit
+from tailburn.lab.world.engine_admit import admit, reclaim
 from tailburn.lab.world.engine_batch import plan_chunk, preempt, worst
 from tailburn.lab.world.engine_blocks import free_blocks, take_blocks
 
@@ -21,6 +21,8 @@ def _make_room(e: Any, r: Any, i: Any, blocks: Any, which: Any) -> Any:
     run, back = e.run, 0
     while blocks > free_blocks(e, r):
         victim = worst(e, r)
+        if e.rep[r, c.RUNNING_COUNT] == 1 and reclaim(e, r):
+            continue
         if victim < i:
             _unplan(e, r, victim, which)
             back += run[r, c.RUN_NEW, victim]

@@ -5,32 +5,11 @@ from typing import Any
 from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.physics.step import PARTS, jittered_ns, step_parts_ns
 from tailburn.lab.world import engine_layout as c
-from tailburn.lab.world.engine_admit import wake
-from tailburn.lab.world.engine_batch import end, write_back
+from tailburn.lab.world.engine_admit import reclaim, wake
+from tailburn.lab.world.engine_batch import complete, put_out, trace_tokens, write_back
 from tailburn.lab.world.engine_draws import normal, unit
 from tailburn.lab.world.engine_plan import plan_step
-from tailburn.lab.world.engine_queue import note_queued, tell
-
-
-@lean
-def _first_token(e: Any, r: Any, i: Any, now: Any) -> None:
-    slot = e.run[r, c.RUN_SEQ, i]
-    if e.seq[slot, c.PREFILL_END_NS] < 0:
-        e.seq[slot, c.PREFILL_END_NS] = now
-        e.rep[r, c.PROMPT_TOKENS] += e.seq[slot, c.PROMPT]
-        if e.seq[slot, c.WANT_FIRST] == 1:
-            tell(e, c.EVENT_FIRST, slot, now)
-
-
-@lean
-def _trace_tokens(e: Any, r: Any, which: Any, now: Any) -> None:
-    """Token instants of those who are asked for them, before the step's tokens count."""
-    seq, run = e.seq, e.run
-    for i in range(e.rep[r, c.RUNNING_COUNT]):
-        slot, gained = run[r, c.RUN_SEQ, i], run[r, c.RUN_EMIT + which, i]
-        if gained > 0 and seq[slot, c.TOKENS_AT] >= 0:
-            at = seq[slot, c.TOKENS_AT] + seq[slot, c.OUTPUT] - run[r, c.RUN_DUE, i]
-            e.tokens[at : at + gained] = now
+from tailburn.lab.world.engine_queue import note_queued
 
 
 @lean
@@ -45,13 +24,7 @@ def _finish(e: Any, r: Any, now: Any) -> None:
                     run[r, row, kept] = run[r, row, i]
             kept += 1
             continue
-        slot = write_back(e, r, i)
-        if e.seq[slot, c.SPLIT] == 1:
-            e.seq[slot, c.STATE] = c.HELD
-            rep[r, c.HELD_COUNT] += 1
-            tell(e, c.EVENT_HELD, slot, now)
-        else:
-            end(e, r, slot, c.FINISHED, now)
+        complete(e, r, write_back(e, r, i), now)
     rep[r, c.RUNNING_COUNT] = kept
 
 
@@ -62,24 +35,14 @@ def _output(e: Any, r: Any, now: Any) -> None:
     which = rep[r, c.NOW]
     count = rep[r, c.RUNNING_COUNT]
     if rep[r, c.TRACED] > 0:
-        _trace_tokens(e, r, which, now)
+        for i in range(count):
+            trace_tokens(e, r, i, which, now)
     made, over = 0, False
     for i in range(count):
         gained = run[r, c.RUN_EMIT + which, i]
         if gained > 0:
             made += gained
-            if run[r, c.RUN_STEPS, i] == 0:
-                _first_token(e, r, i, now)
-            else:
-                gap = now - run[r, c.RUN_LAST, i]
-                if gap > run[r, c.RUN_ITL, i]:
-                    run[r, c.RUN_ITL, i] = gap
-            run[r, c.RUN_STEPS, i] += 1
-            run[r, c.RUN_LAST, i] = now
-            due = run[r, c.RUN_DUE, i] - gained
-            run[r, c.RUN_DUE, i] = due
-            run[r, c.RUN_EMIT + which, i] = 0
-            over |= due <= 0
+            over |= put_out(e, r, i, which, now) <= 0
     rep[r, c.GENERATION_TOKENS] += made
     if over:
         _finish(e, r, now)
@@ -131,6 +94,13 @@ def _begin(e: Any, r: Any, now: Any, which: Any) -> None:
         rep[r, plan + column] = 0
 
 
+@lean_inlined
+def _stands_off(e: Any, r: Any) -> Any:
+    """Nothing runs nor will, as long as none of the queue gives way; one has done so now."""
+    idle = e.rep[r, c.RUNNING_COUNT] + e.rep[r, c.BLOCKED_COUNT] == 0
+    return idle and reclaim(e, r)
+
+
 @lean
 def engine_step(e: Any, r: Any, now: Any) -> Any:
     """Go on at `now`, when NEXT_NS is due; returns the next NEXT_NS, or NEVER when idle.
@@ -158,7 +128,8 @@ def engine_step(e: Any, r: Any, now: Any) -> Any:
     if not ready:
         preempted = rep[r, c.N_PREEMPTIONS]
         ready = plan_step(e, r, now, which)
-        if not ready and rep[r, c.N_PREEMPTIONS] > preempted:
+        while not ready and (rep[r, c.N_PREEMPTIONS] > preempted or _stands_off(e, r)):
+            preempted = rep[r, c.N_PREEMPTIONS]
             ready = plan_step(e, r, now, which)
     if ready:
         _begin(e, r, now, which)
