@@ -122,7 +122,7 @@ SGLANG_ROUTER = Kind(
     "http_request",
     INTERNAL,
     (
-        ("code.filepath", "/home/runner/work/sglang/sglang/src/middleware.rs"),
+        ("code.filepath", "src/middleware.rs"),
         ("code.namespace", "smg::middleware"),
         ("code.lineno", 276),
         ("thread.id", 3),
@@ -144,7 +144,7 @@ SGLANG_ROUTER = Kind(
                 ("level", "INFO"),
                 ("target", _SMG),
                 *more,
-                ("code.filepath", "/home/runner/work/sglang/sglang/src/observability/events.rs"),
+                ("code.filepath", "src/observability/events.rs"),
                 ("code.namespace", _SMG),
                 ("code.lineno", 42),
             ),
