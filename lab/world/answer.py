@@ -35,14 +35,18 @@ def _gateway_zone(s: Any, slot: Any) -> Any:
 
 @lean
 def to_gateway(s: Any, slot: Any, when: Any, draw: Any, column: Any) -> Any:
-    """When what leaves the engine at `when` is at the gateway; notes when it left the router."""
+    """When what leaves the engine at `when` is at the gateway.
+
+    Notes in a column when it left the router; -1: nowhere.
+    """
     calls, key = s.calls, s.calls[slot, w.KEY]
     here, router = _gateway_zone(s, slot), s.pools[calls[slot, w.POOL], w.P_ZONE]
     there = s.replicas[calls[slot, w.REPLICA], w.R_ZONE]
     if router < 0:
         return when + edge_ns(s, GATEWAY_TO_ENGINE, here, there, key, draw)
     when += edge_ns(s, ROUTER_TO_ENGINE, router, there, key, draw)
-    calls[slot, column] = when
+    if column >= 0:
+        calls[slot, column] = when
     return when + edge_ns(s, TO_ROUTER, here, router, key, draw + 1)
 
 
@@ -141,9 +145,7 @@ def first_after(s: Any, slot: Any, made: Any) -> Any:
     r = s.calls[slot, w.REPLICA]
     work = int(PASS_ON_NS * cpu_of_gateway(s, s.calls[slot, w.GATEWAY]))
     left = made + ns(s.k_replica[r, k.DETOKENIZER_S])
-    return to_client(
-        s, slot, to_gateway(s, slot, left, D_FIRST, w.ROUTER_FIRST) + work, D_FIRST + 2
-    )
+    return to_client(s, slot, to_gateway(s, slot, left, D_FIRST, -1) + work, D_FIRST + 2)
 
 
 @lean

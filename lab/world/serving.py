@@ -64,9 +64,8 @@ def _put_in(s: Any, slot: Any, r: Any, now: Any, source: Any, flags: Any) -> Any
     tail = calls[slot, w.SESSION]
     if tail == 0:
         tail = UNIQUE + calls[slot, w.REQUEST]
-    if calls[slot, w.PARTNER] >= 0 or (
-        s.k_client[calls[slot, w.CLIENT], k.HEDGE_AFTER_S] > 0.0 and flags & FLAG_SPLIT == 0
-    ):
+    races = s.k_client[calls[slot, w.CLIENT], k.HEDGE_AFTER_S] > 0.0
+    if (races or calls[slot, w.PARTNER] >= 0) and flags & FLAG_SPLIT == 0:
         flags |= FLAG_FIRST
     output = min(calls[slot, w.OUTPUT], calls[slot, w.MAX_TOKENS])
     if s.fixed[w.WANT_TOKENS] == 1 and flags & FLAG_SPLIT == 0:
@@ -129,7 +128,7 @@ def _held(s: Any, slot: Any, now: Any) -> None:
     """The prefill side is done: on to the decode side."""
     calls, e = s.calls, s.engines
     inside = calls[slot, w.PREFILL_SLOT]
-    _read_start(s, slot, inside)
+    _read_start(s, slot, inside, now)
     calls[slot, w.STAGE] = w.AT_HANDOFF
     count_off(s, slot)
     pool = calls[slot, w.POOL]
@@ -161,18 +160,24 @@ def handoff(s: Any, slot: Any, now: Any) -> None:
     after_engine(s, r, now)
 
 
+@lean_inlined
+def _by(when: Any, now: Any) -> Any:
+    """An instant that was planned; -1 when the attempt ended before it."""
+    return when if when <= now else -1
+
+
 @lean
-def _read_start(s: Any, slot: Any, inside: Any) -> None:
-    """What happened in an engine up to the first token."""
+def _read_start(s: Any, slot: Any, inside: Any, now: Any) -> None:
+    """What happened in an engine up to the first token, by now."""
     calls, seq = s.calls, s.engines.seq
     added, seen = seq[inside, c.ADDED_NS], seq[inside, c.QUEUED_NS]
     calls[slot, w.QUEUED] = seen if seen >= 0 else added
     calls[slot, w.SCHEDULED] = seq[inside, c.SCHEDULED_NS]
     calls[slot, w.PREFILL_END] = seq[inside, c.PREFILL_END_NS]
     calls[slot, w.KV_LOAD_START] = seq[inside, c.LOAD_START_NS]
-    calls[slot, w.KV_LOAD_END] = seq[inside, c.LOAD_END_NS]
-    calls[slot, w.LORA_START] = seq[inside, c.LORA_START_NS]
-    calls[slot, w.LORA_END] = seq[inside, c.LORA_END_NS]
+    calls[slot, w.KV_LOAD_END] = _by(seq[inside, c.LOAD_END_NS], now)
+    calls[slot, w.LORA_START] = _by(seq[inside, c.LORA_START_NS], now)
+    calls[slot, w.LORA_END] = _by(seq[inside, c.LORA_END_NS], now)
     calls[slot, w.CACHED] = seq[inside, c.CACHED]
     calls[slot, w.PREEMPTIONS] += seq[inside, c.PREEMPTIONS]
 
@@ -187,7 +192,7 @@ def _done(s: Any, slot: Any, inside: Any, now: Any) -> None:
         engine_end = kind != c.FINISHED and calls[slot, w.SLOT] < 0
         if engine_end:
             if calls[slot, w.STAGE] == w.AT_ENGINE:
-                _read_start(s, slot, inside)
+                _read_start(s, slot, inside, now)
             _over(s, slot, kind, now)
         engine_forget(s.engines, inside)
         return
@@ -210,10 +215,10 @@ def _read(s: Any, slot: Any, inside: Any, now: Any) -> None:
     first, split = seq[inside, c.PREFILL_END_NS], calls[slot, w.PREFILL_REPLICA] >= 0
     if split:
         calls[slot, w.KV_TRANSFER_START] = seq[inside, c.TRANSFER_START_NS]
-        calls[slot, w.KV_TRANSFER_END] = seq[inside, c.TRANSFER_END_NS]
+        calls[slot, w.KV_TRANSFER_END] = _by(seq[inside, c.TRANSFER_END_NS], now)
         calls[slot, w.PREEMPTIONS] += seq[inside, c.PREEMPTIONS]
     else:
-        _read_start(s, slot, inside)
+        _read_start(s, slot, inside, now)
     calls[slot, w.DONE_TOKENS] = seq[inside, c.MADE]
     calls[slot, w.ITL_MAX] = seq[inside, c.ITL_MAX_NS] if seq[inside, c.MADE] > 1 else -1
     calls[slot, w.DECODE_STEPS] = seq[inside, c.DECODE_STEPS]
