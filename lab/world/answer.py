@@ -180,5 +180,9 @@ def fail(s: Any, slot: Any, now: Any, status: Any) -> None:
 
 @lean
 def tell_first(s: Any, slot: Any, made: Any) -> None:
-    """One of a hedged pair has its first token: when it is with the client, the race ends."""
-    beside(s, slot, w.EV_FIRST, first_after(s, slot, made))
+    """One of a hedged pair has its first token: when it is with the client, the race ends.
+
+    Who waits for whole answers sees none before the end.
+    """
+    if s.calls[slot, w.STREAMED] == 1:
+        beside(s, slot, w.EV_FIRST, first_after(s, slot, made))

@@ -149,7 +149,8 @@ def _onward(s: Any, slot: Any, kind: Any, now: Any) -> None:
 
 @lean
 def _answered(s: Any, slot: Any, now: Any) -> None:
-    """The client has its whole answer."""
+    """The client has its whole answer; who still runs beside it is let go."""
+    won(s, slot, now)
     s.calls[slot, w.STATUS] = 200
     leave(s, slot, now, OK)
     leave_gateway(s, slot)
