@@ -1,6 +1,7 @@
 """Small fleets and random requests for the world's tests."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ CLIENTS = 12
 END = 3_600 * S
 
 
-def requests(count: int, per_s: float, seed: int = 0, **fixed: object) -> Requests:
+def requests(count: int, per_s: float, seed: int = 0, **fixed: Any) -> Requests:
     """Random requests of every kind; `fixed` sets columns."""
     draw = np.random.default_rng(seed)
     prompt = draw.integers(1, 3_000, count)
