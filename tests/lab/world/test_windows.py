@@ -57,6 +57,20 @@ def test_a_setting_given_late_is_as_one_given_early() -> None:
     same(early.advance(END), Attempts.join([*told, late.advance(END)]))
 
 
+def test_a_window_s_end_is_left_to_the_next_so_that_a_knob_set_there_still_acts() -> None:
+    asked = requests(3, 1.0)
+    asked.arrival_ns[:] = 10 * S
+    early, late = World(plain(), seed=2), World(plain(), seed=2)
+    for world in (early, late):
+        world.feed(asked)
+    early.set("client_loop_delay_s", 0.5, "all", 10 * S, 11 * S)
+    assert len(late.advance(10 * S)) == 0
+    late.set("client_loop_delay_s", 0.5, "all", 10 * S, 11 * S)
+    told = early.advance(END)
+    assert np.all(told.client_slot - told.client_start == S // 2)
+    same(told, late.advance(END))
+
+
 def test_a_cut_at_an_arrival_s_own_instant_changes_nothing() -> None:
     asked = requests(60, 10.0)
     cuts = asked.arrival_ns[::7].tolist()
