@@ -9,9 +9,9 @@ from tailburn.engine.names import (
     slo_view_record,
     slo_worst_record,
 )
-from tailburn.engine.slo.burn import MINUTE_S
-from tailburn.engine.slo.model import QUANTILES, Clock, EngineSource, Slo
-from tailburn.rules.promql import selector
+from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
+from tailburn.engine.slo.model import QUANTILES, Clock, EngineSource, Rolling, Slo
+from tailburn.rules.promql import duration, selector
 from tailburn.rules.recording.percentiles import HOUR, PUBLISHED, WINDOW, clocks_of
 from tailburn.rules.sources.engines import labelled_by
 from tailburn.rules.sources.histograms import histogram_of, views_of
@@ -25,6 +25,7 @@ _MANY_PER_S: Final = 1000.0
 _SLOW: Final = {0.5: 0.9, 4.0: 0.08, 16.0: 0.02}
 _QUICK: Final = {0.1: 0.6, 0.2: 0.34, 0.4: 0.05, 0.8: 0.0095, 1.6: 0.0005}
 _EVEN: Final = {0.5: 1.0}
+_BAD_S: Final = 9.0
 _WORST: Final = "p95"
 _SEEN: Final = "one-of-it"
 
@@ -41,6 +42,7 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
             yield _just(slo, clock, percentile, enough=False)
         yield _hour(slo, clock, enough=True)
         yield _hour(slo, clock, enough=False)
+        yield _worst_minutes(slo, clock)
 
 
 def _values(slo: Slo, clock: Clock) -> UnitTest:
@@ -76,6 +78,29 @@ def _hour(slo: Slo, clock: Clock, *, enough: bool) -> UnitTest:
     question = _about(slo_quantile_record(clock, "p99", HOUR), own, value, last_s)
     name = f"{clock.upper()} p99 of an hour: {'just enough' if enough else 'too few'} requests"
     return UnitTest(name, step_s, inputs, (question,))
+
+
+def _worst_minutes(slo: Slo, clock: Clock) -> UnitTest:
+    """One bad minute, given as recorded: each window forgets it in its time."""
+    own = {SLO_LABEL: slo.name} | troubled(slo)
+    minutes = Input(
+        slo_quantile_record(clock, _WORST, duration(MINUTE_S)), own, f"_ {_BAD_S:g} 1+0x74"
+    )
+    asked = [
+        _about(slo_worst_record(clock, _WORST, window), own, value, hours * HOUR_S)
+        for window, hours, value in (
+            (HOUR, 1, _BAD_S),
+            (HOUR, 3, 1.0),
+            ("1d", 20, _BAD_S),
+            ("1d", 30, 1.0),
+            ("3d", 60, _BAD_S),
+            ("3d", 76, 1.0),
+        )
+    ]
+    if isinstance(slo.window, Rolling) and slo.window.seconds > 76 * HOUR_S:
+        longest = slo_worst_record(clock, _WORST, duration(slo.window.seconds))
+        asked.append(_about(longest, own, _BAD_S, 76 * HOUR_S))
+    return UnitTest(f"worst minute of {clock.upper()}", HOUR_S, (minutes,), tuple(asked))
 
 
 def _with_views(slo: Slo, one: Input) -> Input:
