@@ -6,20 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
+from tailburn.app.options import SloInput
+
 alerts_app = typer.Typer(
     help="Alerts: routes, inhibition and messages for Alertmanager.",
     no_args_is_help=True,
 )
 
-Input = Annotated[
-    list[str],
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="FILE|DIR|-",
-        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
-    ),
-]
 _WAYS = (
     "[TEAM=]WAY, where WAY is pagerduty, opsgenie, slack[:CHANNEL], email:ADDRESS, webhook:URL "
     "or receiver:NAME, one of --into; repeatable."
@@ -28,7 +21,7 @@ _WAYS = (
 
 @alerts_app.command()
 def routes(
-    inputs: Input,
+    inputs: SloInput,
     out: Annotated[
         str,
         typer.Option(
@@ -94,7 +87,7 @@ def check(
     config: Annotated[
         Path, typer.Argument(metavar="FILE", help="Configuration of an Alertmanager.")
     ],
-    inputs: Input,
+    inputs: SloInput,
 ) -> None:
     """Ask amtool where each alert of the SLOs goes; ends with 1 if one goes past its route."""
     from tailburn.app import alerts_files

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -117,13 +118,7 @@ def collect(
     `slo_series` are shown from then on: they are what they were when the last run ended.
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
-    refuse_foreign(settings.store)
-    try:
-        lock = lock_store(settings.store, time.time_ns())
-    except StoreInUse as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"store {settings.store}: {error.strerror}") from None
+    lock = take_lock(settings.store)
     try:
         return _open(settings, rules, now_ns, series, slo_series, lock)
     except (Unanchored, NotDurable, OtherForm) as error:
@@ -132,6 +127,21 @@ def collect(
     except BaseException:
         lock.release()
         raise
+
+
+def take_lock(folder: Path) -> StoreLock:
+    """The lock of a store, which is made if it isn't there.
+
+    Raises UserError where another process has it, for a folder of other people's files, and
+    where it can't be written.
+    """
+    refuse_foreign(folder)
+    try:
+        return lock_store(folder, time.time_ns())
+    except StoreInUse as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"store {folder}: {error.strerror}") from None
 
 
 def _open(

@@ -29,6 +29,7 @@ from tailburn.engine.names import (
     ttft_hop_column,
 )
 from tailburn.engine.schema import ROLLUP_DIMENSIONS
+from tailburn.rules.promql import quoted
 
 BOUND_STEP: Final = 16  # every 16th bucket: bounds a factor of 1.41 apart, those of schema 1
 MAX_SERIES: Final = 20_000
@@ -169,11 +170,6 @@ def _prefixes(metric: str, vantage: str, values: Values) -> list[str]:
 def _labels(values: Values) -> str:
     pairs = zip(ROLLUP_DIMENSIONS, values, strict=True)
     return ",".join(f"{name}={quoted(value)}" for name, value in pairs)
-
-
-def quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def _metric_of_column() -> dict[str, tuple[str, str]]:

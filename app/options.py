@@ -39,6 +39,15 @@ Where = Annotated[
     list[str] | None,
     typer.Option("--where", metavar="KEY=VALUE", help="Only where a column is this; repeatable."),
 ]
+SloInput = Annotated[
+    list[str],
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="FILE|DIR|-",
+        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")
 ]

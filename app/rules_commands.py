@@ -8,22 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from tailburn.app.options import AsJson
+from tailburn.app.options import AsJson, SloInput
 
 rules_app = typer.Typer(
     help="Rules: an SLO becomes recording and alerting rules for Prometheus.",
     no_args_is_help=True,
 )
-
-Input = Annotated[
-    list[str],
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="FILE|DIR|-",
-        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
-    ),
-]
 
 
 class Format(StrEnum):
@@ -42,7 +32,7 @@ class CompatWith(StrEnum):
 
 @rules_app.command()
 def generate(
-    inputs: Input,
+    inputs: SloInput,
     out: Annotated[
         str,
         typer.Option(

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import AsJson
-from tailburn.app.rules_commands import Input
+from tailburn.app.options import AsJson, SloInput
 
 
 def check_rules(
-    inputs: Input,
+    inputs: SloInput,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 1 for warnings too, not for errors only.")
     ] = False,
@@ -72,7 +71,7 @@ def check_rules(
 
 
 def test_rules(
-    inputs: Input,
+    inputs: SloInput,
     rules: Annotated[
         str | None,
         typer.Option(

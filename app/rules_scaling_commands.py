@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.rules_commands import Input
+from tailburn.app.options import SloInput
 
 
 class Part(StrEnum):
@@ -31,7 +31,7 @@ class EngineName(StrEnum):
 
 
 def scaling(
-    inputs: Input,
+    inputs: SloInput,
     slo: Annotated[
         str | None,
         typer.Option("--slo", metavar="NAME", help="Which SLO, where there are several."),

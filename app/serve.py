@@ -128,7 +128,7 @@ class Service:
             stack.callback(bound.close)
         # gRPC binds its own; a probe says now what it would say after the recovery.
         bound_socket(settings.host, settings.grpc_port, "grpc_port").close()
-        refuse_foreign(settings.store)
+        refuse_foreign(settings.store)  # here already: the state's database is made before the lock
         try:
             state = await asyncio.to_thread(open_state, state_path(settings.store))
         except StateError as error:

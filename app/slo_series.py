@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.app.births import Births
-from tailburn.app.exposition import quoted
 from tailburn.engine.excess import PLACES
 from tailburn.engine.names import (
     DEFINITION_LABEL,
@@ -46,6 +45,7 @@ from tailburn.engine.slo.verdicts import (
     tally,
 )
 from tailburn.engine.store.state.shown import SeriesKey
+from tailburn.rules.promql import quoted
 
 MAX_SERIES: Final = 20_000
 
@@ -124,6 +124,8 @@ class SloSeries:
 
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
         """Count rows of REQUESTS. `replaced` are the older versions that some of them replace."""
+        if not self.slos:
+            return
         first = Requests(rows.filter(pc.equal(rows["version"], 1)))
         later = Requests(rows.filter(pc.greater(rows["version"], 1)))
         older = Requests(replaced)

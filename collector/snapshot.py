@@ -174,7 +174,7 @@ def _bytes_of(array: NDArray[Any]) -> Any:  # google_crc32c takes arrays, not me
 
 
 def _read(path: Path) -> Snapshot:
-    """Each array is read to where it stays: state is large, and fresh memory is what costs."""
+    """Each array is read straight into memory of its own, without a copy of the file between."""
     with path.open("rb", buffering=0) as file:
         if not _is_whole(file):
             raise Damaged(f"{path}: the checksum does not match")

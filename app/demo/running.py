@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import shutil
-import time
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -14,15 +13,13 @@ from rich.console import Console
 from tailburn.app.answers.hops import CLOCKS, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question
 from tailburn.app.answers.tails import measured, tail_rows
-from tailburn.app.collecting import Collecting
+from tailburn.app.collecting import Collecting, take_lock
 from tailburn.app.errors import UserError
-from tailburn.app.opening import is_store, refuse_foreign
 from tailburn.app.replay.sending import Sent, send
 from tailburn.app.serve import Service, serve_until_told
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import draw, stdout
 from tailburn.app.terminal.tables import excess_table, hops_table, tails_table
-from tailburn.collector.log import StoreInUse, lock_store
 from tailburn.engine.store.api import Store
 
 log = logging.getLogger("tailburn")
@@ -56,13 +53,7 @@ def serve_demo(settings: Settings, afresh: bool = False) -> None:
 
 
 def _delete(store: Path) -> None:
-    refuse_foreign(store)
-    if not is_store(store):
-        return
-    try:
-        lock_store(store, time.time_ns()).release()
-    except StoreInUse as error:
-        raise UserError(str(error)) from None
+    take_lock(store).release()
     shutil.rmtree(store)
 
 

@@ -2,7 +2,6 @@
 
 import math
 import mmap
-import sys
 from typing import TypeVar
 
 import numpy as np
@@ -14,8 +13,6 @@ _T = TypeVar("_T", bound=np.generic)
 def reserved(rows: int, columns: int, dtype: type[_T]) -> NDArray[_T]:
     """Zeros, shape (rows, columns). Rows that nobody wrote cost addresses and nothing else."""
     size = max(rows * columns * np.dtype(dtype).itemsize, mmap.PAGESIZE)
-    if sys.platform == "win32":
-        return np.zeros((rows, columns), dtype)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     memory = mmap.mmap(-1, size, flags=flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):

@@ -1,7 +1,8 @@
 """What can be wrong with a fleet."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from tailburn.lab.nearest import did_you_mean
 
 
 class FleetError(ValueError):
@@ -10,6 +11,4 @@ class FleetError(ValueError):
 
 def unknown(where: str, what: str, name: str, names: Iterable[str]) -> FleetError:
     """`pool 'chat': no host 'h9'; did you mean h1?`"""
-    listed = list(names)
-    near = get_close_matches(name, listed, n=3, cutoff=0.5) or listed
-    return FleetError(f"{where}: no {what} {name!r}; did you mean {' or '.join(near)}?")
+    return FleetError(f"{where}: no {what} {name!r}; {did_you_mean(name, names)}")

@@ -1,7 +1,8 @@
 """What can be wrong with a workload: a file's cell, or a word that names nothing."""
 
-from difflib import get_close_matches
 from pathlib import Path
+
+from tailburn.lab.nearest import did_you_mean
 
 
 class WorkloadError(ValueError):
@@ -25,5 +26,4 @@ def bad_cell(
 
 def unknown(what: str, name: str, known: "list[str] | tuple[str, ...]") -> WorkloadError:
     """Names the nearest of what is known; all of them when none is near."""
-    near = get_close_matches(name, known, n=3, cutoff=0.5) or list(known)
-    return WorkloadError(f"no {what} {name!r}; did you mean {' or '.join(near)}?")
+    return WorkloadError(f"no {what} {name!r}; {did_you_mean(name, known)}")

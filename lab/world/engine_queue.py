@@ -4,6 +4,7 @@ from typing import Any
 
 from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.world import engine_layout as c
+from tailburn.lab.world.links import unlink
 
 
 @lean_inlined
@@ -60,18 +61,9 @@ def enqueue(e: Any, r: Any, slot: Any) -> None:
 @lean
 def dequeue(e: Any, r: Any, slot: Any) -> None:
     """Out of its waiting list."""
-    seq, rep = e.seq, e.rep
     level = level_of(e, r, slot)
-    before, after = seq[slot, c.PREV], seq[slot, c.NEXT]
-    if before >= 0:
-        seq[before, c.NEXT] = after
-    else:
-        rep[r, c.WAIT_HEAD + level] = after
-    if after >= 0:
-        seq[after, c.PREV] = before
-    else:
-        rep[r, c.WAIT_TAIL + level] = before
-    rep[r, c.WAITING_COUNT] -= 1
+    unlink(e.seq, slot, c.PREV, c.NEXT, e.rep, r, c.WAIT_HEAD + level, c.WAIT_TAIL + level)
+    e.rep[r, c.WAITING_COUNT] -= 1
 
 
 @lean

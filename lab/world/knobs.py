@@ -9,10 +9,11 @@ last one given. A knob without a default here starts as the fleet has it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
+
+from tailburn.lab.nearest import did_you_mean
 
 
 class Level(IntEnum):
@@ -212,8 +213,7 @@ def knob(name: str) -> Knob:
     """The knob of that name; KnobError with the nearest names otherwise."""
     if name in KNOBS:
         return KNOBS[name]
-    near = get_close_matches(name, KNOBS, n=3, cutoff=0.4) or sorted(KNOBS)
-    raise KnobError(f"no knob {name!r}; did you mean {' or '.join(near)}?")
+    raise KnobError(f"no knob {name!r}; {did_you_mean(name, sorted(KNOBS), cutoff=0.4)}")
 
 
 def checked(name: str, value: float) -> float:

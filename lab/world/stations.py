@@ -8,6 +8,7 @@ from typing import Any
 
 from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.world import layout as w
+from tailburn.lab.world.links import unlink
 
 
 @lean_inlined
@@ -51,17 +52,8 @@ def enter(s: Any, st: Any, slot: Any, now: Any) -> Any:
 
 @lean_inlined
 def _unlink(s: Any, st: Any, slot: Any) -> None:
-    stations, calls = s.stations, s.calls
-    before, after = calls[slot, w.PREV], calls[slot, w.NEXT]
-    if before >= 0:
-        calls[before, w.NEXT] = after
-    else:
-        stations[st, w.S_HEAD] = after
-    if after >= 0:
-        calls[after, w.PREV] = before
-    else:
-        stations[st, w.S_TAIL] = before
-    stations[st, w.S_WAITING] -= 1
+    unlink(s.calls, slot, w.PREV, w.NEXT, s.stations, st, w.S_HEAD, w.S_TAIL)
+    s.stations[st, w.S_WAITING] -= 1
 
 
 @lean

@@ -5,7 +5,8 @@ The indices of `Attempts` (client, gateway, replica, model) are positions in the
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+
+from tailburn.lab.nearest import did_you_mean
 
 SECOND_NS = 1_000_000_000
 
@@ -104,8 +105,7 @@ class Wiring:
 def _known(what: str, places: Iterable[Place], stacks: tuple[str, ...]) -> None:
     for place in places:
         if place.stack not in stacks:
-            near = get_close_matches(place.stack, stacks, n=3, cutoff=0.5) or stacks
             raise WiringError(
                 f"{what} {place.name!r}: no stack {place.stack!r}; "
-                f"did you mean {' or '.join(near)}?"
+                f"{did_you_mean(place.stack, stacks)}"
             )
