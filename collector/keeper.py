@@ -33,10 +33,9 @@ class Cadence:
     # again after a kill: at 4,000 spans a second a quarter of a minute takes under a second, at
     # full load this much takes several. The state to be written is about half as large.
     snapshot_bytes: int = 1024 * 1024 * 1024
+    # Of a state so large that keeping it takes long, at most a thirtieth of the time goes there.
+    snapshot_rest: int = 30
 
-
-# Of a state so large that keeping it takes long, at most a thirtieth of the time goes there.
-_SNAPSHOT_REST: Final = 30
 
 _IDLE_S: Final = 0.5
 _RETRY_S: Final = 1.0
@@ -231,7 +230,7 @@ class Keeper:
 
     def _snapshot_due(self, now_s: float) -> bool:
         since_s = now_s - self._snapshot_s
-        if since_s < _SNAPSHOT_REST * self._snapshot_cost_s:
+        if since_s < self._cadence.snapshot_rest * self._snapshot_cost_s:
             return False
         if self._bytes_since_snapshot >= self._cadence.snapshot_bytes:
             return True

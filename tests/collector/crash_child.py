@@ -16,7 +16,9 @@ from tailburn.engine.store.parquet import ParquetStore
 from tests.collector.support import ClosingPipeline, body, convert, decoder, points
 
 # Everything that a kill may hit happens many times a second.
-CADENCE = Cadence(publish_s=0.05, publish_rows=400, snapshot_s=0.1, snapshot_bytes=200_000)
+CADENCE = Cadence(
+    publish_s=0.05, publish_rows=400, snapshot_s=0.1, snapshot_bytes=200_000, snapshot_rest=0
+)
 BOUNDS = Bounds(segment_bytes=64_000, max_bytes=64_000_000)
 SENDERS = 8
 

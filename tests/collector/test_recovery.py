@@ -28,7 +28,9 @@ from tests.collector.support import (
 
 BOUNDS = Bounds(4_000, 1_000_000)
 BODIES = 60
-OFTEN = Cadence(publish_s=0.0, publish_rows=3, snapshot_s=0.0, snapshot_bytes=2_000)
+OFTEN = Cadence(
+    publish_s=0.0, publish_rows=3, snapshot_s=0.0, snapshot_bytes=2_000, snapshot_rest=0
+)
 NEVER = Cadence(publish_s=1e9, publish_rows=10**9, snapshot_s=1e9, snapshot_bytes=10**12)
 
 
