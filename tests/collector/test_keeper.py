@@ -180,6 +180,24 @@ def test_a_snapshot_is_taken_after_many_bytes(bench: Bench) -> None:
     assert found is not None and found.position == 2
 
 
+def test_a_snapshot_that_took_long_is_followed_by_a_long_rest(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = bench.pipeline.state
+
+    def slow() -> tuple[dict[str, Any], dict[str, Any]]:
+        bench.now_s += 2
+        return state()
+
+    monkeypatch.setattr(bench.pipeline, "state", slow)
+    bench.take([1], 0, padding=1_010_000)
+    for seconds, position in ((59, 1), (1, 3)):
+        bench.now_s += seconds
+        bench.take([2], 0, padding=1_010_000)
+        found = snapshot.load_latest(bench.folder / "snapshots")
+        assert found is not None and found.position == position
+
+
 def test_nothing_new_makes_no_third_snapshot(bench: Bench) -> None:
     bench.take([1], 0)
     names = []
