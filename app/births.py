@@ -1,8 +1,10 @@
 """New series are shown at 0 first: a counter that is born above 0 has no increase.
 
 Every scraper sees a new series at 0 once, if it comes within `SETTLED_S` of the first that did.
-That a series was shown is written down before it is shown as it counts, so a kill can't make
-it begin at 0 again, which Prometheus would take for a reset and count everything twice.
+A scrape that times out takes its 0 with it, and its connection: on another connection the same
+scraper sees 0 once more. That a series was shown is written down before it is shown as it
+counts, so a kill can't make it begin at 0 again, which Prometheus would take for a reset and
+count everything twice.
 """
 
 import logging
@@ -20,6 +22,18 @@ SETTLED_S: Final = 300.0
 """The longest interval between scrapes that is waited for; Prometheus' own default is 60 s."""
 
 
+_CONNECTIONS: Final = 2
+"""On so many connections of a scraper: one that opens a new one for each scrape must end too."""
+
+
+@dataclass(frozen=True)
+class Scraper:
+    """Who scrapes, over which of its connections: what came over an open one has arrived."""
+
+    name: str
+    connection: int = 0
+
+
 class Record(Protocol):
     """Where it is written down; `engine.store.state.shown.Shown`."""
 
@@ -30,7 +44,8 @@ class Record(Protocol):
 @dataclass
 class _Birth:
     first_shown_s: float
-    scrapers: set[str] = field(default_factory=set)
+    seen: dict[str, set[int]] = field(default_factory=dict)
+    """Connections of each scraper over which it was shown at 0."""
 
 
 class Births:
@@ -44,8 +59,8 @@ class Births:
         self._births: dict[SeriesKey, _Birth] = {}
         self._fresh: list[SeriesKey] = []
 
-    def shows_zero(self, key: SeriesKey, scraper: str) -> bool:
-        """Whether this scrape has to see the series at 0; the next of this scraper has not."""
+    def shows_zero(self, key: SeriesKey, scraper: Scraper) -> bool:
+        """Whether this scrape has to see the series at 0; the next over its connection has not."""
         if key in self._settled:
             return False
         now_s = self._now_s()
@@ -57,9 +72,10 @@ class Births:
             self._settled.add(key)
             del self._births[key]
             return False
-        if scraper in birth.scrapers:
+        connections = birth.seen.setdefault(scraper.name, set())
+        if scraper.connection in connections or len(connections) == _CONNECTIONS:
             return False
-        birth.scrapers.add(scraper)
+        connections.add(scraper.connection)
         return True
 
     def write_down(self, now_ns: int) -> None:

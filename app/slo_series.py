@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailburn.app.births import Births
+from tailburn.app.births import Births, Scraper
 from tailburn.engine.excess import PLACES
 from tailburn.engine.names import (
     DEFINITION_LABEL,
@@ -184,7 +184,7 @@ class SloSeries:
                     series.slowness = Slowness.restore(saved["slowness"])
             del self._resting[: -self._max_series]
 
-    def render(self, scraper: str, tenant: str | None = None) -> str:
+    def render(self, scraper: Scraper, tenant: str | None = None) -> str:
         """What this scraper sees, in the Prometheus text format; one tenant's series, or all."""
         if not self.caught_up:
             return ""

@@ -15,6 +15,7 @@ from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import tail_rows
 from tailburn.app.answers.trace import trace_answer
+from tailburn.app.births import Scraper
 from tailburn.app.errors import UserError
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
@@ -130,10 +131,10 @@ def _seen_tenant(request: Request, gate: Gate) -> str | None:
     return None
 
 
-def _scraper(request: Request) -> str:
+def _scraper(request: Request) -> Scraper:
     """Tells one scraper from another: two Prometheus scrape by turns, and somebody looks on."""
-    host = request.client.host if request.client else ""
-    return f"{host} {request.headers.get('user-agent', '')}"
+    host, port = request.client or ("", 0)
+    return Scraper(f"{host} {request.headers.get('user-agent', '')}", port)
 
 
 def _json(answer: Rows | Mapping[str, Any]) -> Response:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from tailburn.app.births import SETTLED_S
+from tailburn.app.births import SETTLED_S, Scraper
 from tailburn.app.slo_series import SloSeries
 from tailburn.engine.schema import REQUESTS
 from tailburn.engine.slo.model import Calendar, EngineSource
@@ -21,7 +21,7 @@ from tests.app.rows import make_rows
 from tests.app.slos import BY_MODEL, CHAT, Remembered, slo_series
 
 NOTHING = REQUESTS.empty_table()
-ONE, OTHER = "10.0.0.1 Prometheus/2.42.0", "10.0.0.2 Prometheus/2.42.0"
+ONE, OTHER = Scraper("10.0.0.1 Prometheus/2.42.0"), Scraper("10.0.0.2 Prometheus/2.42.0")
 
 
 def requests(*ttft_s: float | None, **columns: Any) -> pa.Table:
@@ -30,7 +30,7 @@ def requests(*ttft_s: float | None, **columns: Any) -> pa.Table:
     return make_rows(ttft_client_s=ttft_s, **{**usual, **columns})
 
 
-def shown(series: SloSeries, scraper: str = ONE, tenant: str | None = None) -> dict[str, int]:
+def shown(series: SloSeries, scraper: Scraper = ONE, tenant: str | None = None) -> dict[str, int]:
     """Counts other than 0 by `objective what`, `by` values in between."""
     found = {}
     for family in text_string_to_metric_families(series.render(scraper, tenant)):
@@ -63,11 +63,25 @@ def test_a_new_series_is_shown_at_0_once_to_each_scraper() -> None:
     series.count(requests(0.2, 0.7), NOTHING)
     for scraper in (ONE, OTHER):
         assert 'model="a"' in series.render(scraper)
-    assert shown(series, "10.0.0.3 curl") == {}
+    assert shown(series, Scraper("10.0.0.3 curl")) == {}
     for scraper in (ONE, OTHER):
         assert shown(series, scraper) == {"a ttft_p95 requests": 2, "a ttft_p95 bad": 1}
     series.count(requests(0.2, model=["b"]), NOTHING)
     assert set(shown(series, ONE)) == {"a ttft_p95 requests", "a ttft_p95 bad"}
+
+
+def test_a_scrape_that_timed_out_is_made_good_on_the_next_connection() -> None:
+    series = slo_series(BY_MODEL)
+    series.count(requests(0.2), NOTHING)
+    over = [replace(ONE, connection=n) for n in (1, 2, 2, 3)]
+    assert [bool(shown(series, scraper)) for scraper in over] == [False, False, True, True]
+
+
+def test_one_that_opens_a_connection_for_each_scrape_sees_0_twice() -> None:
+    series = slo_series(BY_MODEL)
+    series.count(requests(0.2), NOTHING)
+    over = [replace(ONE, connection=n) for n in range(4)]
+    assert [bool(shown(series, scraper)) for scraper in over] == [False, False, True, True]
 
 
 def test_who_comes_long_after_the_birth_sees_what_is_counted() -> None:
