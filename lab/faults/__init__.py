@@ -1,0 +1,1 @@
+"""Faults set at their cause, and controls that only look like some."""
