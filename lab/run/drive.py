@@ -19,6 +19,8 @@ from tailburn.lab.telemetry.spans import Wiring
 
 STEP_NS: Final = 10**9
 """Of a run in the wall's own time."""
+LIVE_MERGE_NS: Final = 2 * STEP_NS
+"""The longest that a collector gathers, once a run keeps the wall's time."""
 LEAD_NS: Final = HOLD_NS + 3 * STEP_NS
 """A live fleet is moved so far ahead of the wall: its bodies are complete when they are due."""
 
@@ -91,7 +93,8 @@ class Drive:
         """Run to the end, or until interrupted where there is none; `finish` ends it."""
         while until_ns is None or self.motion.now_ns < until_ns:
             end_ns, live = self._next_end()
-            self._take(self.motion.advance(end_ns if until_ns is None else min(end_ns, until_ns)))
+            end_ns = end_ns if until_ns is None else min(end_ns, until_ns)
+            self._take(self.motion.advance(end_ns), live)
             on_step(self._step(live))
 
     def _next_end(self) -> tuple[int, bool]:
@@ -108,13 +111,15 @@ class Drive:
             self._sleep((end_ns - may_ns) / 1e9)
         return end_ns, True
 
-    def _take(self, one: Slice) -> None:
+    def _take(self, one: Slice, live: bool) -> None:
         s = self._summary
         s.attempts += len(one.attempts)
         s.failed += int((one.attempts.outcome != 0).sum())
         if self._truth is not None:
             self._truth.add(one.attempts)
         bodies = self.telling.of(one)
+        if live and self._merging is not None:
+            self._merging.within_ns = min(self._merging.within_ns, LIVE_MERGE_NS)
         self._target.take(self._merging.of(bodies) if self._merging else bodies)
         self._on_slice(one)
 

@@ -11,8 +11,8 @@ Memory holds what is under way and a minute of what is to come, however long a r
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from tailburn.lab.faults.parts import Fault
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.records import Attempts, Requests
 from tailburn.lab.run.traffic import Asked, Traffic
@@ -25,30 +25,6 @@ FORK_MINUTES = 10
 """Workloads are drawn in blocks of so many minutes: between two of them is the place to fork."""
 
 
-class Turn(Protocol):
-    """A knob of the world at a value for some time, as `World.set` takes it."""
-
-    @property
-    def knob(self) -> str: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def start_ns(self) -> int: ...
-    @property
-    def end_ns(self) -> int: ...
-
-
-class Broken(Protocol):
-    """What a fault does to a world and to those who ask it."""
-
-    @property
-    def settings(self) -> Sequence[Turn]: ...
-    @property
-    def changes(self) -> Sequence[Change]: ...
-
-
 @dataclass(frozen=True)
 class Plan:
     """What runs. `start_s`: seconds after a Monday's 00:00 UTC at which the run begins."""
@@ -57,13 +33,16 @@ class Plan:
     traffic: tuple[Traffic, ...]
     seed: int
     start_s: int = 0
-    faults: tuple[Broken, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    shape: tuple[Change, ...] = ()
+    """What becomes of the traffic by itself, without a fault."""
     tokens: bool = False
     """Keep the instant of every token (slower)."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return tuple(change for fault in self.faults for change in fault.changes)
+        broken = (change for fault in self.faults for change in fault.changes)
+        return (*self.shape, *broken)
 
 
 @dataclass(frozen=True)
@@ -106,7 +85,7 @@ class Motion:
         )
         self._requests: Iterator[Requests] = asked.minutes(fed_minutes)
 
-    def _turn(self, faults: Sequence[Broken]) -> None:
+    def _turn(self, faults: Sequence[Fault]) -> None:
         for fault in faults:
             for turn in fault.settings:
                 self.world.set(turn.knob, turn.value, turn.scope, turn.start_ns, turn.end_ns)
@@ -138,7 +117,7 @@ class Motion:
         return MotionSnapshot(self.plan, self.world.snapshot(), self._fed)
 
     @classmethod
-    def of(cls, snapshot: MotionSnapshot, faults: Sequence[Broken] = ()) -> "Motion":
+    def of(cls, snapshot: MotionSnapshot, faults: Sequence[Fault] = ()) -> "Motion":
         """A run of its own that goes on from a snapshot, with further faults.
 
         Raises KnobError for one that began before. Fork at whole blocks (FORK_MINUTES): a

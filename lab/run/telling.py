@@ -5,39 +5,43 @@ for arrival_ns, body in telling.of(slice):
     ...
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tailburn.lab.run.motion import Broken, Plan, Slice
+from tailburn.lab.faults.telemetry import SpanFaults
+from tailburn.lab.fleet import arrays_of
+from tailburn.lab.run.motion import Plan, Slice
 from tailburn.lab.telemetry.spans import Body, SpanTelemetry, Wiring
-from tailburn.lab.world.knobs import KnobError
+from tailburn.lab.world.knobs import Level
+from tailburn.lab.world.scopes import things
 
 HOLD_NS: Final = 20 * 10**9
 """Bodies are complete this long after their time: their attempts are over by then."""
-CLOCK_KNOB: Final = "clock_offset_s"
-"""Of all knobs the one that telemetry alone sees."""
+_CLOCK_KNOB: Final = "clock_offset_s"
 
 
 class Telling:
-    """The spans of a run. `spans` counts those in bodies given so far, `lost` those lost."""
+    """The spans of a run. `spans` counts those in bodies made so far, `lost` those lost."""
 
     def __init__(self, plan: Plan, wiring: Wiring, *, epoch_unix_ns: int) -> None:
         self.wiring = wiring
         self._spans = SpanTelemetry(
             wiring, seed=plan.seed, epoch_unix_ns=epoch_unix_ns, hold_ns=HOLD_NS
         )
-        self._hosts = [host.name for host in plan.fleet.hosts]
-        self._zones = {host.name: host.zone for host in plan.fleet.hosts}
-        self._turn_clocks(plan.faults)
+        faults = [each for fault in plan.faults for each in fault.telemetry]
+        self._faults = SpanFaults(faults, plan.fleet, plan.seed)
+        self._faults.set_up(self._spans)
+        _turn_clocks(self._spans, plan)
 
     def of(self, one: Slice) -> Iterator[Body]:
         """The bodies that have arrived since, HOLD_NS behind the slice."""
-        return self._spans.feed(one.attempts, one.end_ns)
+        return self._faults.of(self._spans.feed(one.attempts, one.end_ns))
 
     def finish(self) -> Iterator[Body]:
         """All that is left at the end of a run."""
-        return self._spans.finish()
+        yield from self._faults.of(self._spans.finish())
+        yield from self._faults.finish()
 
     @property
     def spans(self) -> int:
@@ -47,25 +51,20 @@ class Telling:
     def lost(self) -> int:
         return self._spans.lost
 
-    def _turn_clocks(self, faults: Sequence[Broken]) -> None:
-        for fault in faults:
-            for turn in fault.settings:
-                if turn.knob != CLOCK_KNOB:
-                    continue
-                for host in self._hosts_in(turn.scope):
-                    offset_ns = round(turn.value * 1e9)
-                    self._spans.set_clock_offset(host, offset_ns, turn.start_ns)
-                    self._spans.set_clock_offset(host, 0, turn.end_ns)
+    @property
+    def twice(self) -> int:
+        """Bodies that arrive twice, as a fault of telemetry has it."""
+        return self._faults.duplicates
 
-    def _hosts_in(self, scope: str) -> list[str]:
-        what, _, name = scope.rpartition(":")
-        if scope == "all":
-            return self._hosts
-        if what == "zone":
-            return [host for host in self._hosts if self._zones[host] == name]
-        if what in ("", "host") and name in self._hosts:
-            return [name]
-        raise KnobError(f"scope {scope!r}: clocks are those of all, host:NAME or zone:NAME")
+
+def _turn_clocks(spans: SpanTelemetry, plan: Plan) -> None:
+    """Clocks that a fault of the world set: of all knobs the one that telemetry alone sees."""
+    for turn in (turn for fault in plan.faults for turn in fault.settings):
+        if turn.knob == _CLOCK_KNOB:
+            for host in things(Level.HOST, turn.scope, arrays_of(plan.fleet)).tolist():
+                name = plan.fleet.hosts[host].name
+                spans.set_clock_offset(name, round(turn.value * 1e9), turn.start_ns)
+                spans.set_clock_offset(name, 0, turn.end_ns)
 
 
 @dataclass

@@ -24,14 +24,14 @@ class Traffic:
     """One workload on a fleet: `per_s` in req/s over its week, None for its own rate.
 
     `model` names one of the fleet's; None: each request asks for the model that its workload
-    names, where the fleet has it, else for the fleet's first. `group`: which of the fleet's
-    groups of clients asks; None: all of them.
+    names, where the fleet has it, else for the fleet's first. `groups`: which of the fleet's
+    groups of clients ask; None: all of them.
     """
 
     profile: Profile
     per_s: float | None = None
     model: str | None = None
-    group: str | None = None
+    groups: tuple[str, ...] | None = None
 
 
 class Asked:
@@ -42,10 +42,10 @@ class Asked:
         traffic: Sequence[Traffic],
         fleet: Fleet,
         *,
+        group_of: np.ndarray,
         seed: int,
         start_s: int = 0,
         changes: Sequence[Change] = (),
-        group_of: "np.ndarray | None" = None,
     ) -> None:
         if not traffic:
             raise RunError("want at least one workload")
@@ -105,21 +105,18 @@ def _model_index(one: Traffic, fleet: Fleet) -> np.ndarray:
     return np.array(known, np.int16)
 
 
-def _clients(
-    traffic: Sequence[Traffic], fleet: Fleet, group_of: "np.ndarray | None"
-) -> list[np.ndarray]:
+def _clients(traffic: Sequence[Traffic], fleet: Fleet, group_of: np.ndarray) -> list[np.ndarray]:
     """The fleet's client for each client of each workload; past its last the first again."""
     found = []
-    begin = 0
+    begin: dict[tuple[str, ...] | None, int] = {}
+    names = [group.name for group in fleet.clients.groups]
     for one in traffic:
         mine = np.arange(fleet.clients.count)
-        if one.group is not None:
-            names = [group.name for group in fleet.clients.groups]
-            if one.group not in names or group_of is None:
-                raise RunError(f"no clients {one.group!r} in the fleet; it has {', '.join(names)}")
-            mine = mine[group_of == names.index(one.group)]
-            begin = 0
-        asked = len(one.profile.clients.names)
-        found.append(mine[(begin + np.arange(asked)) % len(mine)].astype(np.int32))
-        begin += asked
+        if one.groups is not None:
+            if unknown := [name for name in one.groups if name not in names]:
+                raise RunError(f"no clients {unknown[0]!r} in the fleet; it has {', '.join(names)}")
+            mine = mine[np.isin(group_of, [names.index(name) for name in one.groups])]
+        first, asked = begin.get(one.groups, 0), len(one.profile.clients.names)
+        found.append(mine[(first + np.arange(asked)) % len(mine)].astype(np.int32))
+        begin[one.groups] = first + asked
     return found

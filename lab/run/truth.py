@@ -6,33 +6,32 @@ try of a request, with all columns of `lab.records.Attempts` and the trace's id.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
-from enum import Enum
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tailburn.lab.faults.parts import Fault
 from tailburn.lab.records import Attempts, Column
 from tailburn.lab.run.motion import Plan
 from tailburn.lab.telemetry.spans import trace_ids
 
 TRUTH: Final = "truth.json"
 ATTEMPTS: Final = "attempts.parquet"
-FORM: Final = 1
-"""Of these files; grows when a field changes its meaning."""
+FORMAT: Final = "tailburn-truth-1"
+"""Of `truth.json`; another one when a field changes its meaning."""
 _ROWS: Final = 100_000
 
 
-def truth_of(plan: Plan, epoch_unix_ns: int, until_ns: int, more: Mapping[str, Any]) -> Any:
-    """What ran and what was broken, as JSON has it."""
+def truth_of(plan: Plan, epoch_unix_ns: int, end_ns: int, more: Mapping[str, Any]) -> Any:
+    """What ran and what was broken, as JSON has it. Times are ns since the run's epoch."""
     return {
-        "form": FORM,
+        "format": FORMAT,
         "epoch_unix_ns": epoch_unix_ns,
-        "until_ns": until_ns,
-        "start_of_week_s": plan.start_s,
+        "start_ns": 0,
+        "end_ns": end_ns,
         "seed": plan.seed,
         "fleet": plan.fleet.name,
         "workloads": [
@@ -41,30 +40,20 @@ def truth_of(plan: Plan, epoch_unix_ns: int, until_ns: int, more: Mapping[str, A
             for one in plan.traffic
         ],
         **more,
-        "faults": [_fault(fault, epoch_unix_ns) for fault in plan.faults],
+        "truths": [_told(fault) for fault in plan.faults],
     }  # fmt: skip
 
 
-def _fault(fault: Any, epoch_unix_ns: int) -> dict[str, Any]:
-    told = plain(getattr(fault, "truth", {}))
-    for name in ("start", "end"):
-        if f"{name}_ns" in told:
-            told[f"{name}_unix_ns"] = told[f"{name}_ns"] + epoch_unix_ns
-    parts = ("settings", "changes", "telemetry")
-    return {**told, "set": {part: plain(getattr(fault, part, ())) for part in parts}}
-
-
-def plain(value: Any) -> Any:
-    """A value of frozen dataclasses, enums and mappings as JSON has it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, Enum):
-        return value.name.lower() if isinstance(value.value, int) else value.value
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(v) for v in value]
-    return value.item() if isinstance(value, np.generic) else value
+def _told(fault: Fault) -> dict[str, Any]:
+    """A fault's truth, and what it set where."""
+    return {
+        **fault.truth.as_json(),
+        "set": {
+            "settings": [asdict(each) for each in fault.settings],
+            "changes": [asdict(each) for each in fault.changes],
+            "telemetry": [asdict(each) for each in fault.telemetry],
+        },
+    }
 
 
 def write_truth(folder: Path, truth: Any) -> Path:

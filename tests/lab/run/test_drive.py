@@ -144,7 +144,7 @@ def test_the_truth_has_a_row_for_each_attempt_and_its_trace(
 
     path = write_truth(tmp_path, truth_of(PLAN, EPOCH, 150 * S, {"stacks": {"engine": "vllm"}}))
     told = json.loads(path.read_text())
-    assert (told["epoch_unix_ns"], told["until_ns"], told["faults"]) == (EPOCH, 150 * S, [])
+    assert (told["epoch_unix_ns"], told["end_ns"], told["truths"]) == (EPOCH, 150 * S, [])
     assert told["workloads"][0]["per_s"] == 2.0
 
 

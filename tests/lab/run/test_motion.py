@@ -1,10 +1,9 @@
 """A run goes on from where it stood, and faults begin when they are told to."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
+from tailburn.lab.faults.parts import Fault, Severity, Truth, Turn
 from tailburn.lab.fleet import standard
 from tailburn.lab.records import Attempts
 from tailburn.lab.run import FORK_MINUTES, Motion, MotionSnapshot, Plan, RunError, Traffic
@@ -13,19 +12,9 @@ from tailburn.lab.workload import Change, named
 MINUTE = 60 * 10**9
 
 
-@dataclass(frozen=True)
-class Turn:
-    knob: str
-    value: float
-    scope: str
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True)
-class Fault:
-    settings: tuple[Turn, ...] = ()
-    changes: tuple[Change, ...] = ()
+def broken(*turns: Turn, changes: tuple[Change, ...] = ()) -> Fault:
+    truth = Truth("S0", "a knob", "none", "none", "none", Severity.STRONG, 0, 1)
+    return Fault(turns, changes, (), truth)
 
 
 def plan(seed: int = 5, **more: object) -> Plan:
@@ -66,11 +55,9 @@ def test_a_run_is_the_same_in_slices_of_any_length(quiet: MotionSnapshot) -> Non
 
 def test_a_fault_of_the_world_begins_and_ends_at_its_instants(quiet: MotionSnapshot) -> None:
     start, end = quiet.fed_minutes * MINUTE + 2 * MINUTE, quiet.fed_minutes * MINUTE + 5 * MINUTE
-    stall = Fault(
-        (
-            Turn("gateway_stall_share", 1.0, "all", start, end),
-            Turn("gateway_stall_s", 7.0, "all", start, end),
-        )
+    stall = broken(
+        Turn("gateway_stall_share", 1.0, "all", start, end),
+        Turn("gateway_stall_s", 7.0, "all", start, end),
     )
     told = run_on(Motion.of(quiet, [stall]))
     took_s = (told.gateway_authed - told.gateway_in) / 1e9
@@ -84,7 +71,7 @@ def test_a_change_of_the_workload_begins_and_ends_at_its_instants(quiet: MotionS
     begin = quiet.fed_minutes * MINUTE
     surge = Change("arrival_factor", 3.0, begin + 3 * MINUTE, begin + 6 * MINUTE)
     before = run_on(Motion.of(quiet)).arrival_ns
-    after = run_on(Motion.of(quiet, [Fault(changes=(surge,))])).arrival_ns
+    after = run_on(Motion.of(quiet, [broken(changes=(surge,))])).arrival_ns
     edges = begin + np.array([0, 3, 6, 9]) * MINUTE
     grew = np.histogram(after, edges)[0] / np.histogram(before, edges)[0]
     assert 2.3 < grew[1] < 3.7
@@ -95,8 +82,8 @@ def test_a_change_of_the_workload_begins_and_ends_at_its_instants(quiet: MotionS
 def test_two_workloads_keep_their_models_clients_and_prefixes_apart() -> None:
     fleet = standard(4.0, clients=400)
     both = (
-        Traffic(named("azure-conv"), 3.0, group="app"),
-        Traffic(named("mooncake"), 2.0, group="laptop"),
+        Traffic(named("azure-conv"), 3.0, groups=("app",)),
+        Traffic(named("mooncake"), 2.0, groups=("laptop",)),
     )
     motion = Motion(Plan(fleet, both, seed=2))
     told = run_on(motion, 20)
@@ -112,6 +99,6 @@ def test_a_model_or_a_group_that_is_not_there_is_named() -> None:
     with pytest.raises(RunError, match="no model 'gpt' in the fleet; it has llama-3.1-70b"):
         Motion(Plan(standard(4.0), (Traffic(conv, 1.0, model="gpt"),), seed=1))
     with pytest.raises(RunError, match="no clients 'web' in the fleet; it has app, app-b, laptop"):
-        Motion(Plan(standard(4.0), (Traffic(conv, 1.0, group="web"),), seed=1))
+        Motion(Plan(standard(4.0), (Traffic(conv, 1.0, groups=("app", "web")),), seed=1))
     with pytest.raises(RunError, match="at least one workload"):
         Motion(Plan(standard(4.0), (), seed=1))
