@@ -45,8 +45,9 @@ N1 = Scenario(
     broken="nothing; arrivals follow a Monday's curve from 03:00 to 14:00 (Azure's own), drawn "
     "together into the first 60 % of the time and then held, to 85, 93, 100 % of its height (weak, "
     "medium, strong)",
-    expect="TTFT and TPOT up with the load, p99 up to twice that of the night; offered load "
-    "within the range of the last week, steps as long as their batch predicts, SLOs met.",
+    expect="TTFT and TPOT up with the load (p99 x 1.1 and x 1.2 over the hour as it was; a fleet "
+    "nearer its cap sees x 2 to 4); offered load within the range of the last week, steps as long "
+    "as their batch predicts, SLOs met.",
     why="The fleet is sized for its Mondays.",
     confusable=(
         Confusable("S1", "a surge leaves the range of the last seven days; this does not"),
@@ -176,7 +177,8 @@ N5 = Scenario(
     broken="every replica drained and restarted in turn, a twelfth, eighth, sixth of them (one at "
     "least) at a time; it serves again 30 s later (weak, medium, strong: the same on small fleets)",
     expect="For a minute a larger batch on the others; the restarted replica's prefix cache begins "
-    "empty, so its hit rate dips and comes back within minutes. Nothing fails.",
+    "empty, so its hit rate dips and comes back within minutes, and its adapters load anew. "
+    "Nothing fails.",
     why="Warm weights load at once, and draining lets what runs end first.",
     confusable=(
         Confusable("S35", "cold weights keep a replica away for minutes"),

@@ -95,8 +95,8 @@ S24 = Scenario(
     broken="5 % of gateway-1's requests stalled for 5 s, 20 % for 5 s, 45 % for 30 s (weak, "
     "medium, strong) before the upstream call",
     expect="A second mode in the client's TTFT, exactly 5 or 30 s later, whatever the length; the "
-    "rest as ever. Engine and router normal; users who lose patience hang up, which the gateway "
-    "logs as 499.",
+    "rest as ever. Engine and router normal; of users only the few that are impatient hang up, "
+    "which the gateway logs as 499.",
     why="A resolver or identity provider that does not answer costs its time-out, no more and no "
     "less, and only where nothing was cached.",
     confusable=(

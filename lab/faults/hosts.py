@@ -28,8 +28,8 @@ S20 = Scenario(
     broken="straggler_ratio of one replica: 0.88, 0.75, 0.55 of its peers' speed (weak, medium, "
     "strong); it is the replica's last rank",
     expect="On that replica prefill and TPOT up alike, by what the slow rank lacks in the parts "
-    "that compute; the others as before. Collectives wait long on the peers and hardly on the slow "
-    "rank, whose clock and temperature are others.",
+    "that compute (medium: x 1.2 to 1.4); the others as before. Collectives wait long on the "
+    "peers and hardly on the slow rank, whose clock and temperature are others.",
     why="All ranks meet after every layer: the slowest sets the pace, and its peers spend the "
     "difference waiting in the all-reduce, though the link is well.",
     confusable=(
