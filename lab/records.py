@@ -217,6 +217,8 @@ class Attempts(Requests):
     itl_max_ns: I64 = _ns("longest gap between tokens leaving the engine; -1 under two tokens")
     decode_steps: I32 = _of(np.int32, "count", "engine steps that gave it tokens")
     followed: I8 = _of(np.int8, "0/1", "1: the client's call went on with another try")
+    upstream_tries: I8 = _of(np.int8, "count", "calls to replicas for it; the client knows of one")
+    upstream_first: I64 = _ns("first of these began; instants from gateway_out on are the last's")
     tokens: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     token_offset: I64 = field(default_factory=lambda: np.empty(0, np.int64))
 

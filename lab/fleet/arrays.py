@@ -235,6 +235,8 @@ def _gateway(gateway: Gateway) -> dict[str, float]:
         "gateway_auth_s": gateway.auth_ms / 1e3,
         "gateway_buffer_bytes": gateway.buffer_bytes,
         "gateway_max_inflight": gateway.max_inflight,
+        "gateway_retries": gateway.retries,
+        "gateway_timeout_s": gateway.timeout_s,
     }
 
 
@@ -249,6 +251,8 @@ def _pool(pool: Pool) -> dict[str, float]:
         "health_check_s": router.health_check_s,
         "route_to_loading": router.route_to_loading,
         "handoff_s": router.handoff_ms / 1e3,
+        "router_retries": router.retries,
+        "router_timeout_s": router.timeout_s,
     }
 
 

@@ -104,6 +104,10 @@ class Gateway:
     auth_ms: float = 0.8
     buffer_bytes: int = 0
     max_inflight: int = 0
+    retries: int = 0
+    """Upstream calls tried again that the client does not see (LiteLLM's num_retries)."""
+    timeout_s: float = 0.0
+    """No token from upstream by then: that call has failed; 0 never."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,10 @@ class Router:
     health_check_s: float = 5.0
     route_to_loading: bool = False
     handoff_ms: float = 1.0
+    retries: int = 0
+    """Calls to a replica tried again at another."""
+    timeout_s: float = 0.0
+    """No token from a replica by then: that call has failed; 0 never."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tailburn.lab.world.calls import (
     next_step,
     ns,
 )
-from tailburn.lab.world.draws import D_FIRST, D_LAST, D_REFUSE
+from tailburn.lab.world.draws import D_FIRST, D_LAST, D_REFUSE, key_of
 from tailburn.lab.world.serve import cpu_of_gateway
 
 CHUNK_BYTES = 250
@@ -157,10 +157,52 @@ def leave_gateway(s: Any, slot: Any) -> None:
 
 
 @lean
+def _forget_upstream(s: Any, slot: Any, router: Any) -> None:
+    """What came of an upstream call that failed is taken back, from the router or the engine on."""
+    calls = s.calls
+    calls[slot, w.AVOID] = calls[slot, w.REPLICA]
+    for column in range(w.ROUTER_OUT if router else w.ROUTER_IN, w.GATEWAY_FIRST):
+        calls[slot, column] = w.NEVER
+    for column in (w.REPLICA, w.PREFILL_REPLICA, w.ABORTED, w.ITL_MAX, w.TOKENS_AT):
+        calls[slot, column] = w.NEVER
+    for column in (w.CACHED, w.DONE_TOKENS, w.PREEMPTIONS, w.DECODE_STEPS):
+        calls[slot, column] = 0
+    # Another call meets other delays.
+    calls[slot, w.KEY] = key_of(calls[slot, w.KEY], calls[slot, w.TRIES])
+    calls[slot, w.STAGE] = w.AT_ROUTER
+
+
+@lean
+def _tried_again(s: Any, slot: Any, at_router: Any, at_gateway: Any) -> Any:
+    """An upstream call failed: whether router or gateway calls again, unseen by the client.
+
+    Not when its client is gone, nor when some of a stream has been passed on already.
+    """
+    calls = s.calls
+    if calls[slot, w.LEFT] == 1:
+        return False
+    if calls[slot, w.ENGINE_FIRST] >= 0 and calls[slot, w.STREAMED] == 1:
+        return False
+    of_router = s.k_pool[calls[slot, w.POOL], k.ROUTER_RETRIES]
+    if at_router >= 0 and calls[slot, w.ROUTE_TRIES] <= of_router:
+        _forget_upstream(s, slot, True)
+        next_step(s, slot, w.EV_REROUTE, at_router)
+        return True
+    if calls[slot, w.GATE_TRIES] <= s.k_gateway[calls[slot, w.GATEWAY], k.GATEWAY_RETRIES]:
+        _forget_upstream(s, slot, False)
+        next_step(s, slot, w.EV_AGAIN, at_gateway)
+        return True
+    return False
+
+
+@lean
 def fail(s: Any, slot: Any, now: Any, status: Any) -> None:
-    """An error begins its way to the client, from where the attempt is."""
+    """An error begins its way to the client, from where the attempt is.
+
+    Router or gateway may try again instead: what a server did wrong, not what was asked wrong.
+    """
     calls, key = s.calls, s.calls[slot, w.KEY]
-    gateway, when = calls[slot, w.GATEWAY], now
+    gateway, when, at_router = calls[slot, w.GATEWAY], now, -1
     stage = calls[slot, w.STAGE]
     router = -1
     if calls[slot, w.POOL] >= 0:
@@ -171,10 +213,35 @@ def fail(s: Any, slot: Any, now: Any, status: Any) -> None:
     elif stage != w.AT_GATEWAY and router >= 0:
         calls[slot, w.ROUTER_END] = now
         when += edge_ns(s, TO_ROUTER, here, router, key, D_REFUSE)
+    if router >= 0:
+        at_router = calls[slot, w.ROUTER_END]
+    call_off(s, slot)
+    if stage != w.AT_GATEWAY and status >= 500 and _tried_again(s, slot, at_router, when):
+        return
+    _tell_error(s, slot, when, status)
+
+
+@lean
+def late_upstream(s: Any, slot: Any, now: Any, by_router: Any) -> None:
+    """Router or gateway has given an upstream call up: it tries again, or says 504."""
+    calls = s.calls
+    at_router, when = -1, now
+    if by_router:
+        at_router = now
+        here, router = _gateway_zone(s, slot), s.pools[calls[slot, w.POOL], w.P_ZONE]
+        calls[slot, w.ROUTER_END] = now
+        when += edge_ns(s, TO_ROUTER, here, router, calls[slot, w.KEY], D_REFUSE)
+    if not _tried_again(s, slot, at_router, when):
+        _tell_error(s, slot, when, 504)
+
+
+@lean
+def _tell_error(s: Any, slot: Any, when: Any, status: Any) -> None:
+    """The gateway passes an error on to the client."""
+    calls = s.calls
     calls[slot, w.GATEWAY_LAST], calls[slot, w.FAILED] = when, status
     calls[slot, w.STAGE] = w.ANSWERED
-    s.gates[gateway, w.G_ERRORS] += 1
-    call_off(s, slot)
+    s.gates[calls[slot, w.GATEWAY], w.G_ERRORS] += 1
     next_step(s, slot, w.EV_REFUSED, to_client(s, slot, when, D_REFUSE + 2))
 
 

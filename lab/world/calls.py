@@ -43,6 +43,13 @@ def beside(s: Any, slot: Any, kind: Any, when: Any) -> None:
 
 
 @lean
+def beside_try(s: Any, slot: Any, kind: Any, when: Any, number: Any) -> None:
+    """An event beside its way that concerns one of its upstream calls, by number."""
+    what = (kind << w.KIND_SHIFT) | (s.calls[slot, w.LIFE] << w.LIFE_SHIFT) | slot
+    push(s.heap, s.vary, when, what | ((number & w.STEP_MASK) << w.STEP_SHIFT))
+
+
+@lean
 def of_thing(s: Any, thing: Any, kind: Any, when: Any) -> None:
     """An event of a replica or pool."""
     push(s.heap, s.vary, when, (kind << w.KIND_SHIFT) | thing)
@@ -67,7 +74,7 @@ def new_call(s: Any) -> Any:
         calls[slot, column] = 0
     for column in (w.PREEMPTIONS, w.DECODE_STEPS, w.STAGE, w.SERVED, w.POOLED, w.INFLIGHT):
         calls[slot, column] = 0
-    for column in (w.ROUTED, w.LEFT, w.FAILED, w.FOLLOWED):
+    for column in (w.ROUTED, w.LEFT, w.FAILED, w.FOLLOWED, w.TRIES, w.GATE_TRIES, w.ROUTE_TRIES):
         calls[slot, column] = 0
     vary[w.UNDER_WAY] += 1
     vary[w.N_ATTEMPTS] += 1

@@ -1,9 +1,11 @@
 """One turn of a replica: end the step that ran, begin the next, plan the one after."""
 
+import math
 from typing import Any
 
 from tailburn.lab.compiled import lean, lean_inlined
-from tailburn.lab.physics.step import PARTS, jittered_ns, step_parts_ns
+from tailburn.lab.physics import coef as f
+from tailburn.lab.physics.step import ALLREDUCE, PARTS, jittered_ns, step_parts_ns
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine_admit import reclaim, wake
 from tailburn.lab.world.engine_batch import complete, put_out, trace_tokens, write_back
@@ -78,6 +80,11 @@ def _begin(e: Any, r: Any, now: Any, which: Any) -> None:
     parts = row[c.PARTS_NOW : c.PARTS_NOW + PARTS]
     kv, pairs = float(rep[r, plan + c.PLAN_KV]), float(rep[r, plan + c.PLAN_PAIRS])
     mean = step_parts_ns(row, batch, kv, float(prefill), pairs, parts)
+    sigma = row[c.COEF + f.ALLREDUCE_JITTER]
+    if sigma > 0.0:
+        jittered = parts[ALLREDUCE] * math.exp(sigma * normal(e, r) - 0.5 * sigma * sigma)
+        mean += jittered - parts[ALLREDUCE]
+        parts[ALLREDUCE] = jittered
     for part in range(PARTS):
         real[r, c.PARTS_SUM + part] += parts[part]
     extra = rep[r, plan + c.PLAN_EXTRA] + _extra_ns(e, r, now, batch, prefill)

@@ -6,7 +6,15 @@ from tailburn.lab.compiled import lean
 from tailburn.lab.world import knob_columns as k
 from tailburn.lab.world import layout as w
 from tailburn.lab.world.answer import fail
-from tailburn.lab.world.calls import TO_GUARDRAIL, TO_RETRIEVAL, TO_ROUTER, edge_ns, next_step, ns
+from tailburn.lab.world.calls import (
+    TO_GUARDRAIL,
+    TO_RETRIEVAL,
+    TO_ROUTER,
+    beside_try,
+    edge_ns,
+    next_step,
+    ns,
+)
 from tailburn.lab.world.draws import (
     D_AUTH,
     D_GUARDRAIL_EDGE,
@@ -21,10 +29,17 @@ from tailburn.lab.world.stations import station_of
 
 
 @lean
-def _send_on(s: Any, slot: Any, now: Any) -> None:
+def send_on(s: Any, slot: Any, now: Any) -> None:
     """To the router of the pool that serves it, or straight to where the gateway picks."""
     calls = s.calls
     calls[slot, w.GATEWAY_OUT], calls[slot, w.STAGE] = now, w.AT_ROUTER
+    calls[slot, w.GATE_TRIES] += 1
+    calls[slot, w.ROUTE_TRIES] = 0
+    if calls[slot, w.UPSTREAM_FIRST] < 0:
+        calls[slot, w.UPSTREAM_FIRST] = now
+    limit = s.k_gateway[calls[slot, w.GATEWAY], k.GATEWAY_TIMEOUT_S]
+    if limit > 0.0:
+        beside_try(s, slot, w.EV_GATE_LATE, now + ns(limit), calls[slot, w.GATE_TRIES])
     pool = s.routes[calls[slot, w.ROUTE], calls[slot, w.MODEL]]
     calls[slot, w.POOL] = pool
     router = s.pools[pool, w.P_ZONE]
@@ -44,7 +59,7 @@ def _enrich(s: Any, slot: Any, now: Any) -> None:
         calls[slot, w.RETRIEVAL_START] = now
         come(s, s.fixed[w.ST_RETRIEVAL], slot, now)
     else:
-        _send_on(s, slot, now)
+        send_on(s, slot, now)
 
 
 @lean
@@ -118,4 +133,4 @@ def retrieved(s: Any, slot: Any, now: Any) -> None:
     done_at(s, slot, now)
     end = now + _trip(s, slot, TO_RETRIEVAL, s.fixed[w.RETRIEVAL_ZONE], D_RETRIEVAL_EDGE)
     s.calls[slot, w.RETRIEVAL_END] = end
-    _send_on(s, slot, end)
+    send_on(s, slot, end)

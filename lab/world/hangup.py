@@ -90,7 +90,7 @@ def hang_up(s: Any, slot: Any, now: Any) -> None:
     s.gates[gateway, w.G_HUNG_UP] += 1
     leave_gateway(s, slot)
     if calls[slot, w.STAGE] == w.AT_GATEWAY:
-        _let_go(s, slot, now)
+        let_go(s, slot, now)
         close(s, slot)
         return
     if unit(key, D_ABORT_LOST) < s.k_gateway[gateway, k.ABORT_LOST]:
@@ -109,7 +109,7 @@ def hang_up(s: Any, slot: Any, now: Any) -> None:
 
 
 @lean
-def _let_go(s: Any, slot: Any, now: Any) -> None:
+def let_go(s: Any, slot: Any, now: Any) -> None:
     """Out of whatever station it waits in or is served by; nothing is next for it."""
     calls = s.calls
     call_off(s, slot)
@@ -139,6 +139,6 @@ def abort(s: Any, slot: Any, now: Any) -> None:
         return
     if stage == w.AT_TOKENIZER:
         calls[slot, w.ABORTED] = calls[slot, w.ENGINE_END] = now
-    _let_go(s, slot, now)
+    let_go(s, slot, now)
     leave_router(s, slot, now)
     finish(s, slot)

@@ -116,6 +116,8 @@ _GATEWAY = (
     _fleet("gateway_max_inflight", _G, "count", "above it requests are refused with 429 (0: any)"),
     _share("abort_lost", _G, "client hang-ups that never reach the engine"),
     _flag("gateway_down", _G, "1: takes nothing new, its load balancer knows"),
+    _fleet("gateway_retries", _G, "count", "upstream calls tried again, the client unaware"),
+    _fleet("gateway_timeout_s", _G, "s", "no token from upstream by then: it fails (0: never)"),
 )
 _POOL = (
     _fleet("route_policy", _P, "code", "0 round robin, 1 least requests, 2 the same by old metrics,"
@@ -127,6 +129,8 @@ _POOL = (
     _fleet("health_check_s", _P, "s", "until the router sees a replica come or go"),
     _flag("route_to_loading", _P, "1: requests go to replicas that still load", None),
     _fleet("handoff_s", _P, "s", "router's time between prefill and decode of a split request"),
+    _fleet("router_retries", _P, "count", "calls to a replica tried again at another"),
+    _fleet("router_timeout_s", _P, "s", "no token from a replica by then: it fails (0: never)"),
 )  # fmt: skip
 _PHYSICS = (
     _factor("hbm_ratio", _R, "memory bandwidth left: bad memory, a co-tenant"),
@@ -140,7 +144,9 @@ _PHYSICS = (
     _factor("alltoall_factor", _R, "expert exchange slower"),
     _factor("expert_skew", _R, "load of the busiest expert rank over the mean"),
     _factor("stage_link_factor", _R, "hand-over between pipeline stages slower"),
-)
+    Knob("allreduce_jitter", _R, "sigma", 0.0, 0.0, 3.0, _LAST,
+         "collectives differ from step to step (lognormal): a link that flaps"),
+)  # fmt: skip
 _REPLICA = (
     _fleet("max_num_seqs", _R, "count", "sequences a step carries at most", 1.0),
     _fleet("max_num_batched_tokens", _R, "tokens", "tokens a step carries at most", 16.0),
@@ -178,8 +184,9 @@ _REPLICA = (
 )  # fmt: skip
 _HOST = (
     _factor("cpu_factor", _H, "CPU time of everything on it: quota, throttling, neighbours"),
-    _extra("clock_offset_s", _H, "its clock is ahead; telemetry alone sees it"),
-)
+    Knob("clock_offset_s", _H, "s", 0.0, -3600.0, 3600.0, _SUM,
+         "its clock is ahead (below 0: behind); telemetry alone sees it"),
+)  # fmt: skip
 _EDGE = (
     _extra("edge_delay_s", _E, "one way delay on top of the zones'"),
     _extra("edge_jitter_s", _E, "mean of an exponential delay on top"),

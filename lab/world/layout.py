@@ -91,6 +91,8 @@ ABORTED: Final = _AT["aborted"]
 ITL_MAX: Final = _AT["itl_max_ns"]
 DECODE_STEPS: Final = _AT["decode_steps"]
 FOLLOWED: Final = _AT["followed"]
+TRIES: Final = _AT["upstream_tries"]
+UPSTREAM_FIRST: Final = _AT["upstream_first"]
 TOLD: Final = len(_AT)
 """So many columns go out."""
 
@@ -134,7 +136,13 @@ GONE: Final = TOLD + 19
 """When its gateway knows that the client has left; -1 it does not."""
 ON: Final = TOLD + 20
 """Replica that the router counts it on; -1 none."""
-CALL: Final = TOLD + 22
+GATE_TRIES: Final = TOLD + 21
+"""Upstream calls of its gateway."""
+ROUTE_TRIES: Final = TOLD + 22
+"""Calls of its router to replicas, since the gateway's last."""
+AVOID: Final = TOLD + 23
+"""Replica that failed it and is not to be tried next; -1 none."""
+CALL: Final = TOLD + 24
 
 # Stages ----
 AT_NOTHING: Final = 0
@@ -189,6 +197,14 @@ EV_LOADED: Final = 23
 
 EV_CHECKED: Final = 24
 """The policy check's answer is at the gateway."""
+EV_AGAIN: Final = 25
+"""An error is at the gateway, which calls upstream anew."""
+EV_REROUTE: Final = 26
+"""An error is at the router, which asks another replica."""
+EV_GATE_LATE: Final = 27
+"""The gateway's upstream call has had its time."""
+EV_ROUTE_LATE: Final = 28
+"""The router's call to a replica has had its time."""
 
 KIND_SHIFT: Final = 56
 LIFE_SHIFT: Final = 32

@@ -7,13 +7,22 @@ from tailburn.lab.world import layout as w
 from tailburn.lab.world.answer import leave_gateway
 from tailburn.lab.world.calls import close
 from tailburn.lab.world.client import ERROR, OK, REJECTED, ask, leave, start
-from tailburn.lab.world.gateway import arrive, authed, checked, guarded, retrieved, worked
+from tailburn.lab.world.gateway import (
+    arrive,
+    authed,
+    checked,
+    guarded,
+    retrieved,
+    send_on,
+    worked,
+)
 from tailburn.lab.world.hangup import abort, hang_up, lose_patience, maybe_hedge, timeout, won
 from tailburn.lab.world.heap import drop_first
 from tailburn.lab.world.replicas import apply, loaded, seen
 from tailburn.lab.world.routing import at_router, refresh, routed
 from tailburn.lab.world.scrape import scrape
 from tailburn.lab.world.serving import at_engine, finish, handoff, step, tokenized
+from tailburn.lab.world.upstream import gateway_late, router_late
 
 
 @lean
@@ -93,6 +102,10 @@ def handle(s: Any, what: Any, now: Any) -> None:
     elif (what >> w.LIFE_SHIFT) & w.LIFE_MASK == s.calls[slot, w.LIFE]:
         if kind >= w.EV_FIRST and kind <= w.EV_ABORT:
             _beside(s, slot, kind, now)
+        elif kind == w.EV_GATE_LATE:
+            gateway_late(s, slot, (what >> w.STEP_SHIFT) & w.STEP_MASK, now)
+        elif kind == w.EV_ROUTE_LATE:
+            router_late(s, slot, (what >> w.STEP_SHIFT) & w.STEP_MASK, now)
         elif (what >> w.STEP_SHIFT) & w.STEP_MASK == s.calls[slot, w.STEP]:
             _onward(s, slot, kind, now)
 
@@ -131,7 +144,9 @@ def _onward(s: Any, slot: Any, kind: Any, now: Any) -> None:
         checked(s, slot, now)
     elif kind == w.EV_RETRIEVED:
         retrieved(s, slot, now)
-    elif kind == w.EV_AT_ROUTER:
+    elif kind == w.EV_AGAIN:
+        send_on(s, slot, now)
+    elif kind == w.EV_AT_ROUTER or kind == w.EV_REROUTE:
         at_router(s, slot, now)
     elif kind == w.EV_ROUTED:
         routed(s, slot, now)
@@ -159,8 +174,9 @@ def _answered(s: Any, slot: Any, now: Any) -> None:
 
 @lean
 def _refused(s: Any, slot: Any, now: Any) -> None:
-    """The client has an error."""
+    """The client has an error, if it is still there."""
     status = s.calls[slot, w.FAILED]
-    s.calls[slot, w.STATUS] = status
-    leave(s, slot, now, REJECTED if status == 429 or status == 503 else ERROR)
+    if s.calls[slot, w.LEFT] == 0:
+        s.calls[slot, w.STATUS] = status
+        leave(s, slot, now, REJECTED if status == 429 or status == 503 else ERROR)
     finish(s, slot)

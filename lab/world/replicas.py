@@ -214,6 +214,7 @@ def begin_load(s: Any, r: Any, now: Any) -> None:
     s.weight_bytes[r, 1] = int(s.weight_bytes[r, 0] * cold)
     s.vary[w.LOADING] += 1
     engine_up(s.engines, r, c.FOREVER)
+    of_thing(s, r, w.EV_SEEN, now + ns(s.k_pool[replicas[r, w.R_POOL], k.HEALTH_CHECK_S]))
     _next_loaded(s, now)
 
 
@@ -280,7 +281,8 @@ def seen(s: Any, r: Any, now: Any) -> None:
     replicas = s.replicas
     ready = replicas[r, w.R_READY]
     check = ns(s.k_pool[replicas[r, w.R_POOL], k.HEALTH_CHECK_S])
-    if replicas[r, w.R_STATE] == w.LOADING_STATE and 0 <= ready <= now:
+    prepared = replicas[r, w.R_LOAD_START] < ready <= now  # else: the process before it was
+    if replicas[r, w.R_STATE] == w.LOADING_STATE and prepared:
         replicas[r, w.R_STATE] = w.UP
         s.vary[w.LOADING] -= 1
         of_thing(s, r, w.EV_SEEN, now + check)

@@ -14,6 +14,7 @@ from tailburn.lab.world.answer import fail
 from tailburn.lab.world.calls import (
     GATEWAY_TO_ENGINE,
     ROUTER_TO_ENGINE,
+    beside_try,
     edge_ns,
     next_step,
     ns,
@@ -31,7 +32,8 @@ MILLION = 1_000_000
 @lean
 def at_router(s: Any, slot: Any, now: Any) -> None:
     """The request is at its router, and waits there while too many are out."""
-    s.calls[slot, w.ROUTER_IN] = now
+    if s.calls[slot, w.ROUTER_IN] < 0:
+        s.calls[slot, w.ROUTER_IN] = now
     come(s, station_of(s, w.ST_ROUTER, s.calls[slot, w.POOL]), slot, now)
 
 
@@ -158,13 +160,28 @@ def leave_router(s: Any, slot: Any, now: Any) -> None:
 
 
 @lean
+def _pick_another(s: Any, slot: Any, pool: Any) -> Any:
+    """As `pick`, and not the replica that has just failed it, while there are others."""
+    avoid = s.calls[slot, w.AVOID]
+    if avoid < 0:
+        return pick(s, slot, pool)
+    seen = s.replicas[avoid, w.R_SEEN]
+    s.replicas[avoid, w.R_SEEN] = 0
+    r = pick(s, slot, pool)
+    s.replicas[avoid, w.R_SEEN] = seen
+    return r if r >= 0 else pick(s, slot, pool)
+
+
+@lean
 def routed(s: Any, slot: Any, now: Any) -> None:
     """A replica is picked, and the request goes there; 503 when there is none."""
     calls, key = s.calls, s.calls[slot, w.KEY]
     pool = calls[slot, w.POOL]
     s.pools[pool, w.P_REQUESTS] += 1
     prefill = s.pools[pool, w.P_PREFILL]
-    r = pick(s, slot, pool if prefill < 0 else prefill)
+    calls[slot, w.TRIES] += 1
+    calls[slot, w.ROUTE_TRIES] += 1
+    r = _pick_another(s, slot, pool if prefill < 0 else prefill)
     if r < 0:
         s.pools[pool, w.P_UNSERVED] += 1
         leave_router(s, slot, now)
@@ -175,6 +192,11 @@ def routed(s: Any, slot: Any, now: Any) -> None:
         calls[slot, w.ROUTER_OUT] = now
     else:
         calls[slot, w.GATEWAY_OUT] = now
+        if calls[slot, w.TRIES] == 1:
+            calls[slot, w.UPSTREAM_FIRST] = now
+    limit = s.k_pool[pool, k.ROUTER_TIMEOUT_S]
+    if router >= 0 and limit > 0.0:
+        beside_try(s, slot, w.EV_ROUTE_LATE, now + ns(limit), calls[slot, w.TRIES])
     calls[slot, w.REPLICA] = r
     if prefill >= 0:
         calls[slot, w.PREFILL_REPLICA] = r

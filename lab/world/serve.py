@@ -90,7 +90,8 @@ def begin(s: Any, st: Any, slot: Any, now: Any) -> None:
         next_step(s, slot, w.EV_RETRIEVED, now + int(took))
     elif kind == w.ST_ROUTER:
         calls[slot, w.ROUTED], calls[slot, w.STATION] = 1, -1
-        calls[slot, w.ROUTER_QUEUED_END] = now
+        if calls[slot, w.ROUTER_QUEUED_END] < 0:
+            calls[slot, w.ROUTER_QUEUED_END] = now
         next_step(s, slot, w.EV_ROUTED, now + ns(s.k_pool[owner, k.ROUTER_WORK_S]))
     else:
         calls[slot, w.TOKENIZE_START] = now

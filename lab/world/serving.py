@@ -128,7 +128,7 @@ def _held(s: Any, slot: Any, now: Any) -> None:
     """The prefill side is done: on to the decode side."""
     calls, e = s.calls, s.engines
     inside = calls[slot, w.PREFILL_SLOT]
-    _read_start(s, slot, inside, now)
+    read_start(s, slot, inside, now)
     calls[slot, w.STAGE] = w.AT_HANDOFF
     count_off(s, slot)
     pool = calls[slot, w.POOL]
@@ -167,7 +167,7 @@ def _by(when: Any, now: Any) -> Any:
 
 
 @lean
-def _read_start(s: Any, slot: Any, inside: Any, now: Any) -> None:
+def read_start(s: Any, slot: Any, inside: Any, now: Any) -> None:
     """What happened in an engine up to the first token, by now."""
     calls, seq = s.calls, s.engines.seq
     added, seen = seq[inside, c.ADDED_NS], seq[inside, c.QUEUED_NS]
@@ -192,11 +192,11 @@ def _done(s: Any, slot: Any, inside: Any, now: Any) -> None:
         engine_end = kind != c.FINISHED and calls[slot, w.SLOT] < 0
         if engine_end:
             if calls[slot, w.STAGE] == w.AT_ENGINE:
-                _read_start(s, slot, inside, now)
+                read_start(s, slot, inside, now)
             _over(s, slot, kind, now)
         engine_forget(s.engines, inside)
         return
-    _read(s, slot, inside, now)
+    read(s, slot, inside, now)
     calls[slot, w.SLOT] = -1
     engine_forget(s.engines, inside)
     held = calls[slot, w.PREFILL_SLOT]
@@ -208,7 +208,7 @@ def _done(s: Any, slot: Any, inside: Any, now: Any) -> None:
 
 
 @lean
-def _read(s: Any, slot: Any, inside: Any, now: Any) -> None:
+def read(s: Any, slot: Any, inside: Any, now: Any) -> None:
     """All that happened in the engine that decoded."""
     calls, seq = s.calls, s.engines.seq
     r = seq[inside, c.REPLICA]
@@ -218,7 +218,7 @@ def _read(s: Any, slot: Any, inside: Any, now: Any) -> None:
         calls[slot, w.KV_TRANSFER_END] = _by(seq[inside, c.TRANSFER_END_NS], now)
         calls[slot, w.PREEMPTIONS] += seq[inside, c.PREEMPTIONS]
     else:
-        _read_start(s, slot, inside, now)
+        read_start(s, slot, inside, now)
     calls[slot, w.DONE_TOKENS] = seq[inside, c.MADE]
     calls[slot, w.ITL_MAX] = seq[inside, c.ITL_MAX_NS] if seq[inside, c.MADE] > 1 else -1
     calls[slot, w.DECODE_STEPS] = seq[inside, c.DECODE_STEPS]

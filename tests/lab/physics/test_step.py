@@ -79,6 +79,7 @@ CAUSES: dict[str, tuple[float, Layout, set[str]]] = {
     "expert_skew": (2.0, EXPERTS, {"gemm", "alltoall"}),
     "stage_link_factor": (5.0, STAGED, {"stage_links"}),
     "spec_acceptance": (0.3, DRAFTING, set()),
+    "allreduce_jitter": (0.5, DENSE, set()),
 }
 
 

@@ -70,6 +70,8 @@ def fleets(draw: st.DrawFn) -> Fleet:
                 policy=draw(st.sampled_from(Policy)),
                 max_inflight=draw(st.sampled_from([0, 0, 5])),
                 host=draw(st.sampled_from([None, "front-1"])),
+                retries=draw(st.sampled_from([0, 0, 2])),
+                timeout_s=draw(st.sampled_from([0.0, 0.0, 0.3])),
             ),
             scheduler=replace(
                 pool.scheduler,
@@ -82,7 +84,13 @@ def fleets(draw: st.DrawFn) -> Fleet:
         for pool in fleet.pools
     )
     gateways = tuple(
-        replace(g, workers=draw(st.integers(1, 3)), max_inflight=draw(st.sampled_from([0, 0, 4])))
+        replace(
+            g,
+            workers=draw(st.integers(1, 3)),
+            max_inflight=draw(st.sampled_from([0, 0, 4])),
+            retries=draw(st.sampled_from([0, 0, 2])),
+            timeout_s=draw(st.sampled_from([0.0, 0.0, 0.5])),
+        )
         for g in fleet.gateways
     )
     return replace(

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tailburn.lab.fleet import Fleet, FleetError, arrays_of, split, standard
+from tailburn.lab.physics.step import ALLREDUCE
 from tailburn.lab.records import Attempts, Outcome
+from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world import layout as w
 from tailburn.lab.world.knobs import KNOBS, TABLE, KnobError, Level
 from tailburn.lab.world.scopes import things
@@ -237,3 +239,34 @@ def test_requests_that_cannot_be_are_refused_by_row_and_column() -> None:
     world.advance(100 * S)
     with pytest.raises(ValueError, match="row 0, column arrival_ns: .* not past"):
         world.feed(requests(5, 1.0))
+
+
+def test_a_flapping_link_spreads_the_steps_and_leaves_their_mean() -> None:
+    means, lows = [], []
+    for sigma in (0.0, 1.0):
+        world = World(replace(plain(cancel_share=0.0), scrape_s=0.1), seed=3)
+        world.feed(requests(250, 8.0, lora=-1))
+        world.set("allreduce_jitter", sigma)
+        world.advance(30 * S)
+        seen = world.samples(30 * S)
+        spent = seen.engine_real[-1, 0, c.PARTS_SUM + ALLREDUCE]
+        means.append(spent / seen.engine[-1, 0, c.STEPS])
+        lows.append(np.quantile(seen.engine_real[10:, 0, c.PARTS_NOW + ALLREDUCE], 0.1))
+    assert means[1] == pytest.approx(means[0], rel=0.15)
+    assert lows[1] < 0.6 * lows[0]
+
+
+def test_a_replica_back_at_once_does_not_serve_before_it_has_loaded() -> None:
+    for waits in (0.0, 1.0):
+        world = World(plain(3, cancel_share=0.0), seed=3)
+        world.feed(requests(1_300, 12.0, lora=-1))
+        world.set("route_to_loading", waits)
+        world.set("replica_down", 1, "vllm-2", 10 * S, 12 * S)
+        told = world.advance(END)
+        late = (told.replica == 2) & (told.client_start > 13 * S)
+        ready = world._state.replicas[2, w.R_READY]
+        first = told.prefill_end[late & (told.prefill_end > 0)].min()
+        assert first > ready > 75 * S
+        sent = (told.engine_in[late & (told.engine_in > 0)]).min()
+        assert (sent < 20 * S) == bool(waits)
+        assert world.under_way == 0
