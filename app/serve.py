@@ -30,7 +30,7 @@ from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
 from tailburn.app.slo_files import load_slos
 from tailburn.app.slo_series import SloSeries
-from tailburn.app.sockets import bound_socket
+from tailburn.app.sockets import bound_sockets
 from tailburn.app.warming import warm_up
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.accept import Accept, Accepted, Encoding, Signal
@@ -102,6 +102,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
+        self.slos = tuple(slos)
         self._rules = rules
         self._tls = tls
         self._sockets = sockets
@@ -119,15 +120,13 @@ class Service:
     @classmethod
     async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
         """Check all that can be checked before anything is touched. Raises UserError."""
-        tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
-        sockets = {
-            name: bound_socket(settings.host, getattr(settings, name), name)
-            for name in ("http_port", "web_port")
-        }
+        ports = {name: getattr(settings, name) for name in ("http_port", "grpc_port", "web_port")}
+        sockets = bound_sockets(settings.host, ports)
         for bound in sockets.values():
             stack.callback(bound.close)
-        # gRPC binds its own; a probe says now what it would say after the recovery.
-        bound_socket(settings.host, settings.grpc_port, "grpc_port").close()
+        # gRPC binds its own; it was tried now to say what it would say after the recovery.
+        sockets.pop("grpc_port").close()
+        tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
         refuse_foreign(settings.store)  # here already: the state's database is made before the lock
         try:
             state = await asyncio.to_thread(open_state, state_path(settings.store))
@@ -148,6 +147,10 @@ class Service:
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
         return cls(settings, rules, slos, state, tls, sockets, tracing)
+
+    def now_ns(self) -> int:
+        """The time that all logic goes by: the wall's, or the senders'."""
+        return self._clock.now_ns()
 
     @property
     def collecting(self) -> Collecting:

@@ -1,6 +1,5 @@
 """Settings read from a file, the environment and flags, in growing precedence."""
 
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ from pydantic_settings import (
 
 from tailburn.app.errors import SettingsError
 from tailburn.app.settings import TABLE, Row, Settings
+from tailburn.engine.problems import nearest
 
 DEFAULT_FILE = Path("tailburn.toml")
 ROWS = {row.name: row for row in TABLE}
@@ -62,7 +62,7 @@ def _read_file(config: Path | None) -> tuple[Path, dict[str, object]]:
 
 def _unknown(path: Path, from_file: Iterable[str]) -> list[str]:
     return [
-        f"{path}: {name}: no such setting{_hint(name, ROWS)}"
+        f"{path}: {name}: no such setting{nearest(name, ROWS)}"
         for name in from_file
         if name not in ROWS
     ]
@@ -71,12 +71,7 @@ def _unknown(path: Path, from_file: Iterable[str]) -> list[str]:
 def _unknown_variables() -> list[str]:
     known = {row.variable for row in TABLE} | _NO_SETTINGS
     names = [n for n in os.environ if n.startswith("TAILBURN_") and n not in known]
-    return [f"{name}: no such setting{_hint(name, known)}" for name in names]
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; {near[0]}?" if near else ""
+    return [f"{name}: no such setting{nearest(name, known)}" for name in names]
 
 
 def _split(value: object) -> object:

@@ -2,8 +2,25 @@
 
 import errno
 import socket
+from collections.abc import Mapping
 
 from tailburn.app.errors import UserError
+
+
+def bound_sockets(host: str, ports: Mapping[str, int]) -> dict[str, socket.socket]:
+    """One of each name. Raises UserError with a line for each that can't be had."""
+    found: dict[str, socket.socket] = {}
+    refused: list[str] = []
+    for name, port in ports.items():
+        try:
+            found[name] = bound_socket(host, port, name)
+        except UserError as error:
+            refused += error.lines
+    if refused:
+        for bound in found.values():
+            bound.close()
+        raise UserError(*refused)
+    return found
 
 
 def bound_socket(host: str, port: int, name: str) -> socket.socket:

@@ -23,6 +23,10 @@ class Problem:
 def one_of(given: str, accepted: Iterable[str]) -> str:
     """The words for a name that is not among the accepted ones."""
     names = sorted(accepted)
-    near = get_close_matches(given, names, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"is not known; want one of {', '.join(names)}{hint}"
+    return f"is not known; want one of {', '.join(names)}{nearest(given, names)}"
+
+
+def nearest(given: str, accepted: Iterable[str]) -> str:
+    """`; did you mean ...?` of the accepted name that is most like it; empty where none is."""
+    near = get_close_matches(given, list(accepted), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -5,6 +5,7 @@ from typing import Any
 
 from tailburn.app.answers.question import Question
 from tailburn.engine.names import CLOCK_COLUMNS
+from tailburn.engine.problems import nearest
 from tailburn.engine.schema import REQUESTS
 from tailburn.engine.store.api import Store, UnknownColumn
 from tailburn.engine.tails import Tail, tails
@@ -20,9 +21,9 @@ def tail_rows(
 
     `thin` names the quantiles that rest on less than one request. Raises StoreError.
     """
-    bad = [name for name in by if name not in REQUESTS.names or name in _NOT_IN_ROWS]
-    if bad:
-        raise UnknownColumn(f"can't group by {bad[0]!r}")
+    accepted = [name for name in REQUESTS.names if name not in _NOT_IN_ROWS]
+    if bad := [name for name in by if name not in accepted]:
+        raise UnknownColumn(f"can't group by {bad[0]!r}{nearest(bad[0], accepted)}")
     return [
         _row(tail)
         for tail in tails(store, question.window, question.where, by, CLOCK_COLUMNS, exact)

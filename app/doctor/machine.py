@@ -12,6 +12,7 @@ import psutil
 
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.settings import Settings
+from tailburn.collector.log.lock import holder_of
 from tailburn.collector.log.writer import MAX_BYTES
 
 _LOW_DISK_RATIO = 0.05
@@ -29,9 +30,7 @@ def ports(settings: Settings) -> Iterator[Finding]:
         if problem is None:
             yield Finding(subject, State.OK, "free")
         elif problem.errno == errno.EADDRINUSE:
-            holder = _holder(port)
-            todo = f"if that is not this service: stop it, or set {name}"
-            yield Finding(subject, State.WARN, f"taken by {holder}", todo)
+            yield _taken(subject, port, settings, f"stop it, or set {name}")
         else:
             todo = f"set host to an address of this machine, or {name} above 1023"
             yield Finding(subject, State.BAD, str(problem.strerror), todo)
@@ -48,15 +47,24 @@ def _bind_problem(host: str, port: int) -> OSError | None:
     return None
 
 
-def _holder(port: int) -> str:
+def _taken(subject: str, port: int, settings: Settings, todo: str) -> Finding:
+    pid, service = _listener(port), holder_of(settings.store)
+    if pid is not None and service is not None and pid == service.pid:
+        return Finding(subject, State.OK, f"the service on this store listens ({_process(pid)})")
+    return Finding(subject, State.WARN, f"taken by {_process(pid)}", todo)
+
+
+def _listener(port: int) -> int | None:
+    """The process that listens there; None where only root may see it."""
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:
-        return "another process (only root may see which)"
+        return None
     for connection in connections:
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
-            return _process(connection.pid)
-    return "another process"
+            pid: int | None = connection.pid
+            return pid
+    return None
 
 
 def _process(pid: int | None) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.opening import store_of
 from tailburn.app.settings import Settings
+from tailburn.collector.log.lock import holder_of
 from tailburn.engine.names import VANTAGES
 from tailburn.engine.store.api import Store, StoreError, Window
 
@@ -33,7 +34,7 @@ def lock(settings: Settings) -> Iterator[Finding]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        seen = f"held by {path.read_text().strip() or 'a process'}"
+        seen = f"held by {holder_of(settings.store) or 'a process'}"
         yield Finding("store lock", State.OK, seen)
     else:
         yield Finding("store lock", State.OK, "free: no service runs on this store")

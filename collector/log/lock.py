@@ -43,7 +43,7 @@ def lock_store(store: Path, started_ns: int) -> StoreLock:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        holder = _holder(path)
+        holder = holder_of(store) or "another process"
         os.close(fd)
         raise StoreInUse(
             f"{store} is in use by {holder}: stop it, or give this service another store"
@@ -53,8 +53,9 @@ def lock_store(store: Path, started_ns: int) -> StoreLock:
     return StoreLock(fd)
 
 
-def _holder(path: Path) -> str:
+def holder_of(store: Path) -> Holder | None:
+    """Who last wrote into the lock of a store that he has it; he may be gone by now."""
     try:
-        return str(msgspec.json.decode(path.read_bytes(), type=Holder))
-    except msgspec.DecodeError:  # it has the lock, and has not said so yet
-        return "another process"
+        return msgspec.json.decode((store / "lock").read_bytes(), type=Holder)
+    except (FileNotFoundError, msgspec.DecodeError):  # or has the lock and not said so yet
+        return None

@@ -1,5 +1,6 @@
 """Makes groups of records durable, one at a time, and keeps the log within its bounds."""
 
+import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -109,9 +110,10 @@ class LogWriter:
     def trim(self, before_position: int) -> int:
         """Removes the segments that hold only positions below; the number of bytes freed."""
         freed = 0
-        while path := self._pop_below(before_position):
-            freed += path.stat().st_size
-            path.unlink()
+        while popped := self._pop_below(before_position):
+            segment, length = popped
+            freed += length
+            segment.path.unlink(missing_ok=True)
         if freed:
             sync_folder(self._folder)
         return freed
@@ -136,7 +138,9 @@ class LogWriter:
     def _make_ready(self) -> None:
         """Takes away what a failed group left, and begins a new segment where one is due."""
         self._take_back()
-        if self._current.length >= self._bounds.segment_bytes or self._unsynced:
+        # Of a deleted file each write succeeds, and a restart finds nothing of it.
+        is_gone = os.fstat(self._current.fd).st_nlink == 0
+        if is_gone or self._unsynced or self._current.length >= self._bounds.segment_bytes:
             self._begin_segment()
 
     def _take_back(self) -> None:
@@ -159,11 +163,11 @@ class LogWriter:
         ended.close()
         self._unsynced = False
 
-    def _pop_below(self, position: int) -> Path | None:
+    def _pop_below(self, position: int) -> tuple[Segment, int] | None:
         with self._lock:
             following = [*(s for s, _ in self._older[1:]), self._current.segment]
             if not self._older or following[0].first_position > position:
                 return None
-            segment, length = self._older.pop(0)
-            self._older_bytes -= length
-            return segment.path
+            popped = self._older.pop(0)
+            self._older_bytes -= popped[1]
+            return popped

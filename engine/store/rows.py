@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailburn.engine.problems import nearest
 from tailburn.engine.schema import TABLES
 from tailburn.engine.store.api import StoreError, TraceIds, UnknownColumn
 
@@ -40,10 +41,10 @@ def fit(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def check_columns(table: str, names: Iterable[str]) -> None:
     """Raise `UnknownColumn` unless every name is a column of the table."""
-    known = set(schema_of(table).names)
+    known = schema_of(table).names
     for name in names:
         if name not in known:
-            raise UnknownColumn(f"{table} has no column {name!r}")
+            raise UnknownColumn(f"{table} has no column {name!r}{nearest(name, known)}")
 
 
 def ids_of_binary(ids: pa.ChunkedArray | pa.Array) -> TraceIds:

@@ -4,12 +4,14 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailburn.collector.log import lock_store
 from tests.app.conftest import Run
 
 
@@ -33,6 +35,17 @@ def test_a_taken_port_is_named_with_its_holder(run: Run, taken_port: int, tmp_pa
     assert port["state"] == "warn"
     assert f"process {os.getpid()}" in port["seen"] and "set http_port" in port["todo"]
     assert found["web_port 0"]["state"] == "ok"
+
+
+def test_a_port_of_the_service_on_this_store_is_as_it_should_be(
+    run: Run, taken_port: int, tmp_path: Path
+) -> None:
+    lock = lock_store(tmp_path / "own", time.time_ns())
+    found = findings(run, "--store", tmp_path / "own", "--http-port", taken_port)
+    lock.release()
+    port = found[f"http_port {taken_port}"]
+    assert (port["state"], port["todo"]) == ("ok", "")
+    assert f"process {os.getpid()}, started" in found["store lock"]["seen"]
 
 
 def test_what_arrives_and_what_is_missing_is_said(run: Run, store: Path) -> None:

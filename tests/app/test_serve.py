@@ -109,6 +109,17 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "s").exists(), "nothing is touched before the ports are had"
 
 
+def test_all_taken_ports_are_said_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        flags = [word for name in ("http", "grpc", "web") for word in (f"--{name}-port", port)]
+        code, said = refused("serve", "--store", tmp_path / "s", *flags)
+    assert code == 2
+    assert [line.split()[1] for line in said.splitlines()] == ["http_port", "grpc_port", "web_port"]
+
+
 def test_tls_files_that_are_none_are_said(tmp_path: Path) -> None:
     (tmp_path / "a.pem").write_text("no certificate")
     flags = ["--tls-cert", tmp_path / "a.pem", "--tls-key", tmp_path / "a.pem"]

@@ -61,10 +61,10 @@ def test_every_bad_value_is_named_at_once_with_its_place_and_what_is_wanted(
     assert set(_errors({"http_port": "http"}, other)) == {
         "--http-port='http': want a whole number from 0 to 65535",
         "TAILBURN_GRPC_PORT='70000': want a whole number from 0 to 65535",
-        "TAILBURN_INSECURE_TRANSPORTS: no such setting; TAILBURN_INSECURE_TRANSPORT?",
+        "TAILBURN_INSECURE_TRANSPORTS: no such setting; did you mean TAILBURN_INSECURE_TRANSPORT?",
         f"{other}: idle_close_s = -1: want a number above 0",
         f"{other}: clock = 'sun': want one of wall, telemetry",
-        f"{other}: htp_port: no such setting; http_port?",
+        f"{other}: htp_port: no such setting; did you mean http_port?",
     }
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,6 +127,19 @@ def test_an_unsynced_file_is_not_trusted_with_more(tmp_path: Path) -> None:
 
     assert len(list((tmp_path / "log").glob("*.log"))) == 2
     assert written(tmp_path / "log") == entries(0, 4)
+
+
+def test_nothing_goes_into_a_file_that_was_deleted(tmp_path: Path) -> None:
+    writer = open_log(tmp_path / "log").writer
+    writer.append(entries(0, 2))
+    only_file(tmp_path / "log").unlink()
+    assert writer.append(entries(2, 2)) == 3
+    assert written(tmp_path / "log") == entries(2, 2)
+
+    shutil.rmtree(tmp_path / "log")
+    with pytest.raises(Busy, match="No such file"):
+        writer.append(entries(4, 2))
+    assert writer.trouble is not None
 
 
 def test_what_could_not_be_taken_back_at_once_is_taken_back_before_the_next(
