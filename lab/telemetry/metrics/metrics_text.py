@@ -10,7 +10,7 @@ come out that much behind their time, so that histograms hold what had been obse
 Without, what comes late is counted at the next scrape. Counters begin anew with a process.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -26,7 +26,7 @@ from tailburn.lab.telemetry.metrics.engines import Engines
 from tailburn.lab.telemetry.metrics.fronts import Gateways, Routers
 from tailburn.lab.telemetry.metrics.listing import Target, targets
 from tailburn.lab.telemetry.metrics.machines import Node
-from tailburn.lab.telemetry.metrics.page import Line, Page, Series, template
+from tailburn.lab.telemetry.metrics.page import Line, Page, template
 from tailburn.lab.telemetry.metrics.rows import Rows
 from tailburn.lab.telemetry.metrics.tally import Pending, Tally
 from tailburn.lab.telemetry.spans.wiring import Wiring
@@ -100,28 +100,42 @@ class Scrapes:
         parts = [self._of_target(target, metrics) for target in self.targets]
         return pa.concat_tables(parts).unify_dictionaries() if parts else _SCHEMA.empty_table()
 
-    def _of_target(self, target: Target, metrics: Collection[str] | None) -> pa.Table:
+    def shown(self, target: Target, columns: Sequence[int] | None = None) -> tuple[F64, F64]:
+        """Values [scrape, series] of a target as its faults have them, and how late they came.
+
+        NaN is a series that is not there, or a scrape without an answer. `columns`: of these
+        series of the page alone.
+        """
         page, values = self.pages[target.name], self.values[target.name]
-        late = [self.late_s(target, row) for row in range(len(self))]
-        up = np.array([one is not None for one in late])
+        chosen = list(range(len(page.series)) if columns is None else columns)
+        found = [self.late_s(target, row) for row in range(len(self))]
+        late = np.array([np.nan if one is None else one for one in found], np.float64)
+        shown = values[:, chosen]
+        shown[np.isnan(late)] = np.nan
+        if self.broken is None:
+            return shown, late
+        for row, column in np.argwhere(~np.isnan(shown)).tolist():
+            one = page.series[chosen[column]]
+            counter = one.kind in ("counter", "histogram", "summary")
+            shown[row, column] = self.broken.value(
+                target, int(self.at_ns[row]), one.name, one.labels, shown[row, column], counter
+            )
+        return shown, late
+
+    def _of_target(self, target: Target, metrics: Collection[str] | None) -> pa.Table:
+        page = self.pages[target.name]
         chosen = [
             i for i, s in enumerate(page.series)
             if metrics is None or s.name in metrics or s.family in metrics
         ]  # fmt: skip
         names = [page.series[i].name for i in chosen]
         labels = [page.series[i].labels for i in chosen]
-        shown = values[:, chosen]
-        if self.broken is not None:
-            shown = self._broken(target, shown, [page.series[i] for i in chosen], up)
-        took = np.array([TIMEOUT_S if one is None else one for one in late])
-        extra = {"up": up.astype(np.float64), "scrape_duration_seconds": took}
-        for name, column in extra.items():
+        shown, late = self.shown(target, chosen)
+        for name, values in of_scrape(late).items():
             if metrics is None or name in metrics:
                 names, labels = [*names, name], [*labels, ""]
-                shown = np.column_stack([shown, column])
-        there = ~np.isnan(shown)
-        there[~up] = [name in extra for name in names] if names else False
-        row, column = np.nonzero(there)
+                shown = np.column_stack([shown, values])
+        row, column = np.nonzero(~np.isnan(shown))
         return pa.table(
             [
                 pa.array(self.at_ns[row]),
@@ -133,20 +147,12 @@ class Scrapes:
             schema=_SCHEMA,
         )
 
-    def _broken(
-        self, target: Target, shown: F64, series: list[Series], up: NDArray[np.bool_]
-    ) -> F64:
-        assert self.broken is not None
-        out = shown.copy()
-        for row in np.flatnonzero(up):
-            at = int(self.at_ns[row])
-            for i, one in enumerate(series):
-                if out[row, i] == out[row, i]:
-                    counter = one.kind in ("counter", "histogram", "summary")
-                    out[row, i] = self.broken.value(
-                        target, at, one.name, one.labels, float(out[row, i]), counter
-                    )
-        return out
+
+def of_scrape(late_s: F64) -> dict[str, F64]:
+    """What a Prometheus adds of each scrape; `late_s` NaN: there was no answer."""
+    there = ~np.isnan(late_s)
+    took = np.where(there, late_s, TIMEOUT_S)
+    return {"up": there.astype(np.float64), "scrape_duration_seconds": took}
 
 
 def _dictionary(values: list[str], indices: "NDArray[np.integer]") -> pa.DictionaryArray:
