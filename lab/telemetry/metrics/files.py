@@ -93,9 +93,7 @@ def open_metrics(target: Target, page: Page, values: F64, stamps: list[str]) -> 
         kind = series[columns[0]].kind
         counts = kind == "counter" and family.endswith("_total")
         name = family.removesuffix("_total") if counts else family
-        told = (
-            "counter" if counts else "unknown" if kind == "counter" else _TYPES.get(kind, "unknown")
-        )
+        told = kind if counts or kind in _TOLD else "unknown"
         yield f"# TYPE {name} {told}\n"
         for column in columns:
             head = f"{series[column].name}{{{_labels(target, series[column].labels)}}} "
