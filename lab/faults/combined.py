@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from tailburn.lab.faults.catalogue import fleet_for, scenario
+from tailburn.lab.faults.catalogue import scenario
 from tailburn.lab.faults.scenario import Fault, FaultError, Severity
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.nearest import did_you_mean
+from tailburn.lab.workload import Profile
 
 MINUTE_NS: Final = 60 * 10**9
 BLIP_NS: Final = 2 * MINUTE_NS
@@ -41,6 +42,8 @@ class Combination:
     title: str
     parts: tuple[Part, ...]
     expect: str
+    on: str
+    """The scenario whose fleet and traffic it has."""
     blips: bool = False
     """Each part comes for BLIP_NS, again and again."""
     least_ns: int = 20 * MINUTE_NS
@@ -48,7 +51,11 @@ class Combination:
 
     def fleet(self, per_s: float) -> Fleet:
         """One on which all its parts can happen."""
-        return fleet_for([scenario(part.scenario) for part in self.parts], per_s)
+        return scenario(self.on).fleet(per_s)
+
+    def profile(self) -> Profile:
+        """The traffic that it needs."""
+        return scenario(self.on).profile()
 
     def faults(
         self, fleet: Fleet, severity: Severity, start_ns: int, end_ns: int, seed: int
@@ -81,6 +88,7 @@ _ALL: Final = (
         "More requests come, and the prefix cache keeps less: S1 and S15 at once",
         (Part("S1"), Part("S15", 0.25)),
         "Offered load is up, and computed tokens more than that: both causes, the queue first.",
+        "S15",
     ),
     Combination(
         "release-on-monday",
@@ -88,12 +96,14 @@ _ALL: Final = (
         (Part("N1"), Part("S9", 0.4)),
         "Load explains part of the delay; the steps are longer than the batch predicts from the "
         "release's minute on, on new pods alone. The Monday is no fault, the release is.",
+        "S9",
     ),
     Combination(
         "ramp-memory",
         f"Memory bandwidth fades over {RAMP_HOURS} hours: S8 as a slow ramp",
         (Part("S8", ramp=1.0),),
         "No minute differs from the one before; against the same load of another day TPOT is up.",
+        "S8",
         least_ns=RAMP_HOURS * 60 * MINUTE_NS,
     ),
     Combination(
@@ -102,6 +112,7 @@ _ALL: Final = (
         (Part("S24"),),
         "Two minutes in twenty are bad, and over before anybody could look: the budget burns "
         "slowly, and an alert that has fired resets between them.",
+        "S24",
         blips=True,
     ),
     Combination(
@@ -109,6 +120,7 @@ _ALL: Final = (
         "Engines' hosts are throttled for two minutes now and then: S10 in blips",
         (Part("S10"),),
         "As blip-gateway, inside the engine: TPOT of all streams for two minutes.",
+        "S10",
         blips=True,
     ),
 )
