@@ -9,7 +9,11 @@ from tailburn.lab.faults.clients import CLIENTS
 from tailburn.lab.faults.controls import CONTROLS
 from tailburn.lab.faults.hops import HOPS
 from tailburn.lab.faults.hosts import HOSTS
+from tailburn.lab.faults.kv import KV
+from tailburn.lab.faults.links import LINKS
+from tailburn.lab.faults.neighbours import NEIGHBOURS
 from tailburn.lab.faults.network import NETWORK
+from tailburn.lab.faults.processes import PROCESSES
 from tailburn.lab.faults.queue import QUEUE
 from tailburn.lab.faults.scenario import FaultError, Scenario
 from tailburn.lab.faults.throughput import THROUGHPUT
@@ -18,7 +22,11 @@ from tailburn.lab.nearest import did_you_mean
 
 _LISTS: Final[tuple[tuple[Scenario, ...], ...]] = (
     QUEUE,
+    NEIGHBOURS,
     THROUGHPUT,
+    PROCESSES,
+    KV,
+    LINKS,
     NETWORK,
     HOSTS,
     HOPS,

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from tailburn.lab.faults.needs import near_cap
+from tailburn.lab.faults.needs import impatient, near_cap, round_robin
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
+from tailburn.lab.workload import Change
 
 
 def _surge(site: Site) -> Broken:
@@ -39,4 +40,125 @@ S1 = Scenario(
     busy=True,
 )  # fmt: skip
 
-QUEUE: Final = (S1,)
+
+S: Final = 10**9
+BURST_S: Final = 120
+EVERY_S: Final = 600
+
+
+def _storm(site: Site) -> Broken:
+    """Clients give up early and ask again, and some of what they gave up goes on."""
+    tries, lost = site.by((2.0, 0.25), (3.0, 0.28), (5.0, 0.3))
+    bursts = tuple(
+        Change("arrival_factor", 2.0, at_ns, min(at_ns + BURST_S * S, site.end_ns))
+        for at_ns in range(site.start_ns, site.end_ns, EVERY_S * S)
+    )
+    return Broken(
+        (
+            site.turn("client_timeout_s", 10.0),
+            site.turn("retry_max", tries),
+            site.turn("retry_backoff_s", 0.5),
+            site.turn("retry_backoff_cap_s", 2.0),
+            site.turn("abort_lost", lost),
+        ),
+        bursts,
+    )
+
+
+S2 = Scenario(
+    id="S2",
+    name="retry-storm",
+    title="Clients give up after 10 s and ask again, which is what keeps them waiting",
+    broken="all clients: time-out 10 s for the first byte, 2, 3, 5 retries (weak, medium, strong) "
+    "0.5 to 2 s later; 25, 28, 30 % of their hang-ups never reach the engine; set off by arrivals "
+    "x 2 for two minutes every ten, on a fleet near its cap",
+    expect="TTFT up to the time-out, nearly all of it the engine's queue; attempts of a request up "
+    "to retries + 1, aborts and 499s up, answers down. Arrivals at the gateway are a multiple of "
+    "what they were, distinct prompts hardly. At medium and more it outlives the burst that set "
+    "it off; at weak it ends some minutes after it, and begins again with the next.",
+    why="What a client has given up and the engine has not heard of is served for nobody, and "
+    "that room is missed by those who ask again. Retries alone do not do it: where every hang-up "
+    "reaches the engine, a queue of 10 s empties by itself within two minutes of the burst.",
+    confusable=(
+        Confusable("S1", "in a surge distinct prompts grow with arrivals, and nobody tries twice"),
+        Confusable("S3", "orphans without retries: attempts of a request stay 1"),
+        Confusable("S24", "a stall of the gateway is before the engine, whose queue is empty"),
+    ),
+    verdict="QUEUE (retry)",
+    step="queue",
+    hop="queue",
+    cause="retry storm",
+    breaks=_storm,
+    base=near_cap,
+    busy=True,
+)  # fmt: skip
+
+
+def _orphans(site: Site) -> Broken:
+    """Hang-ups of clients do not get through the gateways."""
+    names = tuple(g.name for g in site.fleet.gateways)
+    lost = site.by(0.5, 0.8, 1.0)
+    return Broken((site.turn("abort_lost", lost),), affected={"gateway": names})
+
+
+S3 = Scenario(
+    id="S3",
+    name="zombie-requests",
+    title="Engines go on with requests whose clients have left",
+    broken="50, 80, 100 % of clients' hang-ups never reach the engine (weak, medium, strong), on a "
+    "fleet whose users stop half of the answers after 1.5 s or so and whose cap fits that",
+    expect="Running up towards its cap with arrivals flat, then a queue; TTFT up, p99 first, TPOT "
+    "slightly. Engines finish what nobody reads and abort less; the gateway has far fewer in "
+    "flight than engines run. Here an orphan ends with its answer; where a stack lets it decode "
+    "to max_tokens, completions go to zero.",
+    why="Users who stop free room; when nobody tells the engine, every answer is made to its end.",
+    confusable=(
+        Confusable("S1", "in a surge the gateway has in flight what engines run and hold waiting"),
+        Confusable("S2", "a storm has retries, attempts of a request above 1"),
+        Confusable("N3", "longer answers are read to their end: aborts as ever"),
+    ),
+    verdict="QUEUE (orphans)",
+    step="queue",
+    hop="queue",
+    cause="lost aborts",
+    breaks=_orphans,
+    needs=(impatient,),
+    base=near_cap,
+    busy=True,
+)  # fmt: skip
+
+
+def _skew(site: Site) -> Broken:
+    """The router's weight of one replica is wrong."""
+    names = site.replicas()
+    name, count, times = site.one_of(names), len(names), site.by(1.5, 2.0, 2.6)
+    weight = times * (count - 1) / (count - times)
+    return Broken((site.turn("route_weight", weight, name),), affected={"replica": (name,)})
+
+
+S4 = Scenario(
+    id="S4",
+    name="routing-imbalance",
+    title="The router sends one replica more than its share",
+    broken="the router's weight of one replica, so that it gets 1.5, 2, 2.6 times its even share "
+    "(weak, medium, strong), on four replicas or more with a cap as each needs it",
+    expect="TTFT in two modes: long on that replica, all of it queue, as ever on the others. TPOT "
+    "normal; on the others a little lower. The fleet's means look normal, that replica's share of "
+    "arrivals does not; its steps are as its batch predicts.",
+    why="Weighted round robin does not look at queues: one replica is past its cap, the rest idle.",
+    confusable=(
+        Confusable("S8", "a slow replica queues with an even share of arrivals and steps longer "
+                   "than predicted"),
+        Confusable("S1", "a surge fills all replicas"),
+        Confusable("S20", "a slow rank lengthens its replica's steps; arrivals are even"),
+    ),
+    verdict="QUEUE (routing)",
+    step="queue",
+    hop="queue",
+    cause="routing weight",
+    breaks=_skew,
+    base=round_robin,
+    busy=True,
+)  # fmt: skip
+
+QUEUE: Final = (S1, S2, S3, S4)

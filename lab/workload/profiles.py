@@ -109,11 +109,15 @@ def named(name: str) -> Profile:
     """The workload of that name from the shipped figures; WorkloadError names the nearest."""
     if name not in FIGURES:
         raise unknown("workload", name, list(FIGURES))
-    figures = FIGURES[name]
+    return built(name, FIGURES[name], f"shipped figures of {name}")
+
+
+def built(name: str, figures: Figures, source: str = "") -> Profile:
+    """A workload of figures; `source` says where they are from."""
     weights = figures.per_s * concentrated(figures.clients, figures.top_share, figures.carry_90)
     return Profile(
         name,
-        f"shipped figures of {name}",
+        source or name,
         clients_of(figures, weights),
         shaped_rates(figures, weights, WeekShape.of(figures.hours, figures.days)),
         shared_lengths(figures),

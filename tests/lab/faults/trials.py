@@ -18,8 +18,9 @@ from tailburn.lab.faults.parts import Fault, Severity
 from tailburn.lab.faults.scenario import Scenario
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.physics.step import PREFILL_ATTENTION, decode_step_ns
-from tailburn.lab.records import Attempts, Outcome
+from tailburn.lab.records import Attempts, Outcome, Requests
 from tailburn.lab.run import FORK_MINUTES, Motion, MotionSnapshot, Plan, Traffic
+from tailburn.lab.run.traffic import Asked
 from tailburn.lab.world import engine_layout as e
 from tailburn.lab.world.samples import Samples
 
@@ -38,6 +39,9 @@ class Seen:
 
     fleet: Fleet
     attempts: Attempts
+    """Of requests that came in these minutes, those that were over by their end."""
+    asked: Requests
+    """What came."""
     samples: Samples
     fault: Fault | None = None
     replica: tuple[int, ...] = field(default=())
@@ -51,6 +55,11 @@ class Seen:
     def of(self, mask: MASK) -> "Seen":
         """What was seen of some attempts."""
         return replace(self, attempts=self.attempts.take(mask))
+
+    @property
+    def main(self) -> "Seen":
+        """What was seen on the first pool."""
+        return self.on(*(r.name for r in self.fleet.pools[0].replicas))
 
     @cached_property
     def told(self) -> Attempts:
@@ -87,8 +96,9 @@ class Seen:
 
     @property
     def tpots(self) -> F64:
+        """Ms a token after the first, of answers of some length."""
         a = self.served.take(self.served.output_done > 8)
-        return np.asarray((a.engine_last - a.prefill_end) / (a.output_done - 1) / 1e6)
+        return np.asarray((a.engine_last - a.engine_first) / (a.output_done - 1) / 1e6)
 
     def tpot(self, percent: float = 50.0) -> float:
         return float(np.percentile(self.tpots, percent))
@@ -161,10 +171,8 @@ class Seen:
 
     @property
     def offered(self) -> float:
-        """Tokens/s of first attempts that began, prompts and answers."""
-        first = self.attempts.take(self.attempts.attempt == 0)
-        span = np.ptp(first.arrival_ns) / S
-        return float((first.prompt_tokens + first.output_tokens).sum() / span)
+        """Tokens asked for, prompts and answers, each request once, served or not."""
+        return float((self.asked.prompt_tokens + self.asked.output_tokens).sum())
 
 
 @dataclass(frozen=True)
@@ -178,11 +186,21 @@ class Trial:
 
     def _seen(self, fault: Fault | None) -> Seen:
         motion = Motion.of(self.warm, [fault] if fault else [])
+        start = motion.now_ns
         parts = list(motion.minutes(self.minutes))
         attempts = Attempts.join([p.attempts for p in parts])
-        start = self.warm.world.state.vary[0]  # NOW of the warm world
         begun = attempts.take(attempts.arrival_ns >= start)
-        return Seen(self.fleet, begun, Samples.join([p.samples for p in parts]), fault)
+        plan = motion.plan
+        asked = Asked(
+            plan.traffic,
+            plan.fleet,
+            seed=plan.seed,
+            start_s=plan.start_s,
+            changes=plan.changes,
+            group_of=motion.world.arrays.client_group,
+        ).minutes(FORK_MINUTES)
+        came = Requests.join([next(asked) for _ in parts])
+        return Seen(self.fleet, begun, came, Samples.join([p.samples for p in parts]), fault)
 
     def at(self, severity: Severity, seed: int = 3) -> Seen:
         """The minutes with the fault."""
@@ -225,9 +243,18 @@ def trial_of(name: str, per_s: float = 10.0, minutes: int = 10, seed: int = 5) -
     return Trial(one, fleet, motion.snapshot(), minutes)
 
 
+def queue_share(quiet: Seen, broken: Seen) -> float:
+    """W: the queue's share of what TTFT grew by, of means."""
+    waits = (
+        broken.between("queued", "scheduled").mean() - quiet.between("queued", "scheduled").mean()
+    )
+    grown = broken.between("engine_in", "engine_first").mean()
+    return float(waits / (grown - quiet.between("engine_in", "engine_first").mean()))
+
+
 def rising(*values: float) -> bool:
     """Each more than the one before."""
     return all(a < b for a, b in zip(values, values[1:], strict=False))
 
 
-__all__ = ["MASK", "Seen", "Trial", "e", "rising", "trial_of"]
+__all__ = ["MASK", "Seen", "Trial", "e", "queue_share", "rising", "trial_of"]

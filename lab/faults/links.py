@@ -1,0 +1,84 @@
+"""Faults of links between GPUs: hand-off of KV, collectives within a host."""
+
+from typing import Final
+
+from tailburn.lab.faults.needs import disaggregated, with_small_model
+from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
+from tailburn.lab.faults.traffics import two_models
+from tailburn.lab.fleet import Role
+
+
+def _tcp(site: Site) -> Broken:
+    """KV goes from prefill to decode over TCP."""
+    gbps, latency_s = site.by((6.0, 0.02), (3.5, 0.03), (3.0, 0.04))
+    pools = tuple(p.name for p in site.fleet.pools if p.role == Role.DECODE)
+    return Broken(
+        (site.turn("transfer_gbps", gbps), site.turn("transfer_latency_s", latency_s)),
+        affected={"pool": pools},
+    )
+
+
+S17 = Scenario(
+    id="S17",
+    name="kv-transfer",
+    title="KV goes from prefill to decode over TCP in place of RDMA",
+    broken="hand-off from 40 GB/s and 3 ms to 6, 3.5, 3 GB/s and 20, 30, 40 ms (weak, medium, "
+    "strong); prefill and decode apart",
+    expect="TTFT of every request up by its hand-off, in proportion to its prompt (medium: p50 + "
+    "0.4 s, p99 + 2.3 s; strong: p50 + 2.2 s); TPOT after the first token normal. The "
+    "transfer's span owns it, prefill replicas hold KV meanwhile, RDMA counters flat, TCP "
+    "bytes up.",
+    why="328 kB a token go over one link of a decode replica, one request after another: a link "
+    "that is nearly full makes them wait for each other.",
+    confusable=(
+        Confusable("S16", "a load from a tier is of requests with a hit; a hand-off of all"),
+        Confusable("S30", "a slow way from gateway to engine has no part in the transfer's span"),
+        Confusable("S1", "in a surge the wait is the scheduler's, not the transfer's"),
+    ),
+    verdict="NCCL/NET (transfer)",
+    step="nccl",
+    hop="kv_transfer",
+    cause="KV transfer",
+    breaks=_tcp,
+    base=disaggregated,
+)  # fmt: skip
+
+
+def _collectives(site: Site) -> Broken:
+    """All-reduce within hosts is slower."""
+    pools = tuple(p.name for p in site.fleet.pools if p.layout.tensor_ranks > 1)
+    factor = site.by(1.6, 3.0, 4.5)
+    return Broken(
+        tuple(site.turn("allreduce_factor", factor, f"pool:{pool}") for pool in pools),
+        affected={"pool": pools},
+    )
+
+
+S18 = Scenario(
+    id="S18",
+    name="slow-all-reduce",
+    title="All-reduce within a host is slow: peer to peer or NVLink off",
+    broken="all-reduce time x 1.6, 3, 4.5 (weak, medium, strong) of all tensor-parallel replicas",
+    expect="Steps that only decode x 1.07, 1.25, 1.48 of what their batch predicts (weak, medium, "
+    "strong), prefill x 1.2, 1.7, 2.6 with the rest of a busy batch, TPOT x 1.2, 1.8, 3.1, "
+    "for the batch grows. Collective times up on all ranks alike, NVLink bytes down, PCIe "
+    "up; models on one GPU as ever. For one step of this layout all-reduce x 3 is x 1.25, "
+    "less than the 1.67 to 1.91 of layouts that reports speak of.",
+    why="Two all-reduces a layer stand in every step, of decode and prefill alike; all ranks wait "
+    "the same. A model on one GPU has none.",
+    confusable=(
+        Confusable("S8", "slow memory slows models on one GPU as well, and prefill hardly"),
+        Confusable("S20", "a straggler's peers wait long and itself hardly; here all wait alike"),
+        Confusable("S10", "a slow host leaves GPUs idle; here they are busy in the collective"),
+        Confusable("S6", "a neighbour's context is in the batch, which predicts its steps"),
+    ),
+    verdict="THROUGHPUT -> NCCL (all-reduce)",
+    step="nccl",
+    hop="decode",
+    cause="all-reduce",
+    breaks=_collectives,
+    needs=(with_small_model,),
+    traffic=two_models,
+)  # fmt: skip
+
+LINKS: Final = (S17, S18)

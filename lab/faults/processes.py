@@ -1,0 +1,81 @@
+"""Faults of the engine's own processes: the CPU they need, the pauses they make."""
+
+from typing import Final
+
+from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
+
+
+def engine_hosts(site: Site) -> tuple[str, ...]:
+    """Hosts of all replicas."""
+    return tuple(dict.fromkeys(replica.host for replica in site.fleet.replicas))
+
+
+def _quota(site: Site) -> Broken:
+    """Everything on the engines' hosts needs more CPU time."""
+    hosts, factor = engine_hosts(site), site.by(3.0, 7.0, 16.0)
+    return Broken(
+        tuple(site.turn("cpu_factor", factor, f"host:{host}") for host in hosts),
+        affected={"host": hosts},
+    )
+
+
+S10 = Scenario(
+    id="S10",
+    name="host-cpu",
+    title="Engines' hosts are short of CPU: a quota, or threads beyond it",
+    broken="CPU time of everything on engines' hosts x 3, 7, 16 (weak, medium, strong)",
+    expect="TPOT x 1.6, 3, 7.6 and TTFT p50 x 1.4, 2.3, 4.9 (weak, medium, strong); steps x 2 at "
+    "medium of what their batch predicts, the host's part nearly all of it. GPUs idle "
+    "between steps, throttling counts, the same batch takes as long whatever its context.",
+    why="Between two steps the CPU schedules, samples and launches, 2 ms on a healthy host and "
+    "some for each sequence; the GPU waits for it. Requests stay longer, so the batch grows, and "
+    "with it the CPU's own part.",
+    confusable=(
+        Confusable("S18", "slow collectives keep GPUs busy; here they idle between steps"),
+        Confusable("S20", "a slow rank keeps its peers spinning; CPU normal"),
+        Confusable("S28", "the same wall with many structured requests that wait for grammars"),
+        Confusable("S33", "a larger batch by choice: steps as predicted"),
+    ),
+    verdict="THROUGHPUT (host)",
+    step="throughput",
+    hop="decode",
+    cause="host CPU",
+    breaks=_quota,
+)  # fmt: skip
+
+
+def _pauses(site: Site) -> Broken:
+    """A process of each engine pauses now and then."""
+    pools = tuple(pool.name for pool in site.fleet.pools)
+    pause_s, every_s = site.by((0.5, 60.0), (2.0, 60.0), (10.0, 90.0))
+    return Broken(
+        (site.turn("gc_pause_s", pause_s), site.turn("gc_every_s", every_s)),
+        affected={"pool": pools},
+    )
+
+
+S11 = Scenario(
+    id="S11",
+    name="gc-pause",
+    title="Garbage collection of one rank's process stops all ranks",
+    broken="a pause of 0.5 s a minute, 2 s a minute, 10 s every 90 s (weak, medium, strong) of one "
+    "rank of each engine",
+    expect="p50 of everything as ever; at medium TTFT p99 x 3.7, and one request in ten or so has "
+    "a gap of 2 s, all streams of a replica at the same instant, in a steady period. One "
+    "rank launches nothing, its peers are 100 % busy in the collective.",
+    why="The rank that collects launches no kernels; its peers spin in the collective until it "
+    "comes. No stream of the replica gets a token meanwhile.",
+    confusable=(
+        Confusable("S18", "slow collectives slow every step; these stop a few"),
+        Confusable("S19", "a bad link's bursts last; its peers all wait alike"),
+        Confusable("S22", "compilation comes with new shapes, in clusters, and stops by itself"),
+        Confusable("S5", "gaps by long prompts come with one, and are no longer than its prefill"),
+    ),
+    verdict="THROUGHPUT (host stall), not NCCL",
+    step="throughput",
+    hop="decode",
+    cause="garbage collection",
+    breaks=_pauses,
+)  # fmt: skip
+
+PROCESSES: Final = (S10, S11)
