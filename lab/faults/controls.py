@@ -196,8 +196,10 @@ N5 = Scenario(
 
 def _telemetry(site: Site) -> Broken:
     """Clocks, spans, bodies and scrapes: all that can be told wrongly, at once."""
-    skew_s, loss, twice, late_s, gaps = site.by(
-        (0.05, 0.1, 0.02, 0.5, 0.1), (0.2, 0.3, 0.05, 2.0, 0.3), (0.5, 0.5, 0.1, 6.0, 0.5)
+    skew_s, loss, twice, late_s, gaps, slow_s = site.by(
+        (0.05, 0.1, 0.02, 0.5, 0.1, 0.5),
+        (0.2, 0.3, 0.05, 2.0, 0.3, 2.0),
+        (0.5, 0.5, 0.1, 6.0, 0.5, 5.0),
     )
     hosts = [host.name for host in site.fleet.hosts]
     skews = [
@@ -211,6 +213,7 @@ def _telemetry(site: Site) -> Broken:
             site.told("body_twice", twice),
             site.told("body_late", late_s),
             site.told("scrape_gap", gaps),
+            site.told("scrape_late", slow_s),
             site.told("counter_reset", 1.0, "kind:engine"),
             site.told("kv_stuck", 0.0, "kind:engine"),
         ),
@@ -224,8 +227,8 @@ N6 = Scenario(
     title="Telemetry tells it wrongly, and the fleet is well",
     broken="clocks of hosts ahead or behind by 50, 200, 500 ms; 10, 30, 50 % of spans lost; 2, 5, "
     "10 % of bodies twice, all late by 0.5, 2, 6 s in the mean; 10, 30, 50 % of scrapes without an "
-    "answer; engines' counters begin anew at the start and their KV usage shows 0 (weak, medium, "
-    "strong)",
+    "answer, the others late by 0.5, 2, 5 s (none after 10 s); engines' counters begin anew at "
+    "the start and their KV usage shows 0 (weak, medium, strong)",
     expect="Spans without parents, negative gaps between hosts, late and double bodies, holes and "
     "jumps in metrics. What clients wait for is what it was.",
     why="Exporters, clocks and exposition are programs too; none of them serves a request.",

@@ -177,4 +177,4 @@ def test_spoilt_telemetry_leaves_the_fleet_as_it_was() -> None:
     for name, column in trial.quiet.attempts.arrays().items():
         np.testing.assert_array_equal(column, trial.medium.attempts.arrays()[name])
     kinds = {f.kind for f in trial.medium.fault.telemetry}  # type: ignore[union-attr]
-    assert kinds == set(KINDS) - {"scrape_late"}
+    assert kinds == set(KINDS)

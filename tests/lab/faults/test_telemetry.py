@@ -232,6 +232,6 @@ def test_the_control_sets_each_of_its_kinds_harder_with_its_severity() -> None:
         by.append({f.kind: abs(f.value) for f in told})
         skews = {f.value for f in told if f.kind == "clock_skew"}
         assert max(skews) == -min(skews) > 0.0
-    for kind in ("clock_skew", "span_loss", "body_twice", "body_late", "scrape_gap"):
+    for kind in ("clock_skew", "span_loss", "body_twice", "body_late", "scrape_gap", "scrape_late"):
         assert rising(*(values[kind] for values in by)), kind
     assert by[1]["clock_skew"] == 0.2 and by[1]["span_loss"] == 0.3
