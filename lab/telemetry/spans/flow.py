@@ -57,20 +57,25 @@ class Flow:
     def __post_init__(self) -> None:
         rows = len(self.a)
         self.by_request: U64 = request_key(self.a.request, self.seed)
-        self.by_try: U64 = ids.mix(
-            self.by_request ^ (self.a.attempt.astype(np.uint64) + np.uint64(1))
-        )
+        self.by_try: U64 = try_key(self.by_request, self.a.attempt, self.a.hedge)
         self.trace: U64 = trace_of(self.by_request)
+        self._without_client()
         self.parent: U64 = np.zeros(rows, np.uint64)
         self.dynamo = self._through_dynamo()
         self.parent_prefill: U64 = np.zeros(rows, np.uint64)
         self.flags = np.full(rows, self.places.wiring.trace_flags)
         self.engine_id: U64 = ids.drawn(self.by_try, "engine id")
-        self.x_request_id: U64 = ids.drawn(self.by_request, "x-request-id")
+        self.x_request_id: U64 = ids.drawn(self.by_try, "x-request-id")
         self.headers_engine = np.full(rows, -1, np.int64)
         self.headers_upstream = np.full(rows, -1, np.int64)
         self.headers_gateway = np.full(rows, -1, np.int64)
         self.headers_client = np.full(rows, -1, np.int64)
+
+    def _without_client(self) -> None:
+        """Tries of a client that traces nothing: each begins a trace where it comes in."""
+        clients = self.places.wiring.clients
+        silent = self.places.stack_rows(clients, self.a.client.astype(np.int64), "none")
+        self.trace = np.where(silent[:, None], trace_of(self.by_try), self.trace)
 
     def _through_dynamo(self) -> Any:
         """Attempts whose ids are Dynamo's: UUIDs."""
@@ -171,6 +176,12 @@ def request_key(request: Any, seed: int) -> U64:
     return ids.mix(np.asarray(request).astype(np.uint64) ^ ids.mix(np.uint64(seed)))
 
 
+def try_key(by_request: U64, attempt: Any, hedge: Any) -> U64:
+    """What everything of a try is drawn by; a hedge bears the number of the try it is beside."""
+    number = attempt.astype(np.uint64) + np.uint64(1) + hedge.astype(np.uint64) * np.uint64(256)
+    return ids.mix(by_request ^ number)
+
+
 def trace_of(by_request: U64) -> U64:
     """The trace that a request's client begins: two halves a row."""
     high, low = ids.drawn(by_request, "trace"), ids.drawn(by_request, "trace, low half")
@@ -179,7 +190,16 @@ def trace_of(by_request: U64) -> U64:
 
 def trace_ids(request: Any, seed: int) -> list[str]:
     """Trace ids in hex of requests by their running numbers: what a scorer joins by."""
-    return [f"{high:016x}{low:016x}" for high, low in trace_of(request_key(request, seed)).tolist()]
+    return _in_hex(trace_of(request_key(request, seed)))
+
+
+def try_trace_ids(a: Attempts, seed: int) -> list[str]:
+    """The same of attempts whose client traces nothing: each has a trace of its own."""
+    return _in_hex(trace_of(try_key(request_key(a.request, seed), a.attempt, a.hedge)))
+
+
+def _in_hex(traces: U64) -> list[str]:
+    return [f"{high:016x}{low:016x}" for high, low in traces.tolist()]
 
 
 def slot(values: Any) -> Any:

@@ -46,7 +46,8 @@ def gateway(flow: Flow, rows: Rows) -> None:
     """The frontend as the gateway: it picks the worker itself."""
     a, places = flow.a, flow.places
     out = first_of(a.router_out[rows], a.gateway_out[rows])
-    picks = first_of(a.router_in[rows], a.retrieval_end[rows], a.gateway_authed[rows])
+    checked = happened(a.guardrail_end[rows], a.retrieval_end[rows], a.gateway_authed[rows])
+    picks = first_of(a.router_in[rows], checked)
     stay = _Stay(
         places.gateways + a.gateway[rows],
         a.gateway_in[rows],

@@ -187,6 +187,13 @@ def asgi_messages(flow: Flow, rows: Rows, server: U64) -> None:
         SEND_BODY, attempt, flow.places.gateways + a.gateway[attempt], sent, sent + 25_000, ids,
         parent=parents,
     )  # fmt: skip
+    # What ends a stream: an empty body, after the last chunk.
+    ended = chosen[(a.streamed[chosen] == 1) & (a.client_end[chosen] >= a.gateway_last[chosen])]
+    at = happened(a.gateway_last[ended], a.gateway_first[ended]) + 30_000
+    flow.add(
+        SEND_BODY, ended, flow.places.gateways + a.gateway[ended], at, at + 15_000,
+        flow.ids(ended, "asgi send end"), parent=flow.ids(ended, "fastapi server"),
+    )  # fmt: skip
 
 
 __all__ = [

@@ -59,6 +59,7 @@ def triton(flow: Flow, rows: Rows) -> None:
     queued = first_of(a.queued[rows], a.tokenize_end[rows], begun)
     scheduled = happened(a.scheduled[rows], queued)
     root, model = flow.ids(rows, "triton"), flow.ids(rows, "triton model")
+    taken = happened(begun, queued - 20_000)  # its tokenizer is a model of its own, untraced
     some = a.engine_first[rows] >= 0
     flow.add(
         REQUEST, rows, process, begun, end, root, where=done,
@@ -68,10 +69,10 @@ def triton(flow: Flow, rows: Rows) -> None:
         sending=end - 50_000, sent=end,
     )  # fmt: skip
     flow.add(
-        MODEL, rows, process, begun + 200_000, end, model, parent=root, where=done,
+        MODEL, rows, process, taken, end, model, parent=root, where=done,
         model=places.models[a.model[rows]],
         number=np.maximum(a.request[rows], 0) + 1, request_id=flow.x_request_id[rows],
-        begun=begun + 200_000, queued=queued, ended=end,
+        begun=taken, queued=queued, ended=end,
     )  # fmt: skip
     last = first_of(a.engine_last[rows], end)
     flow.add(
