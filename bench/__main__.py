@@ -10,6 +10,7 @@ from itertools import chain
 
 from bench import decode, histogram, log, store
 from bench.figures import show
+from bench.lab import figures as lab
 from bench.rules import cost
 from bench.service import report
 
@@ -21,9 +22,14 @@ def main() -> None:
     arguments = parser.parse_args()
     whole, notes = report.figures(arguments.seconds, arguments.repeats)
     parts = chain(
-        decode.figures(), log.figures(), store.figures(), histogram.figures(), cost.figures()
+        decode.figures(),
+        log.figures(),
+        store.figures(),
+        histogram.figures(),
+        cost.figures(),
+        lab.figures(),
     )
-    show([*whole, *parts], notes)
+    show([*whole, *parts], [*notes, *filter(None, [lab.note()])])
 
 
 if __name__ == "__main__":
