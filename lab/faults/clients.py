@@ -10,10 +10,10 @@ LARGEST: Final = "0"
 
 
 def _largest(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    """The names that the largest client and its tenant have in telemetry."""
+    """The names that the largest client has in telemetry: its pod, its service; its tenant."""
     groups = fleet.clients.groups
     group = groups[int(arrays_of(fleet).client_group[int(LARGEST)])]
-    return {"client": (f"{group.name}-{LARGEST}",), "tenant": (f"tenant-{LARGEST}",)}
+    return {"client": (f"{group.name}-{LARGEST}", group.name), "tenant": (f"tenant-{LARGEST}",)}
 
 
 def _program(site: Site) -> Broken:
