@@ -22,6 +22,7 @@ from tailburn.app.options import (
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.rules_scaling_commands import scaling
+from tailburn.app.signals_commands import signals_app
 from tailburn.app.slo_commands import slo_app
 from tailburn.app.token_commands import token_app
 
@@ -37,6 +38,7 @@ cli.add_typer(hops_app, name="hops")
 cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
+cli.add_typer(signals_app, name="signals")
 rules_app.command("check")(check_rules)
 rules_app.command("test")(test_rules)
 rules_app.command("scaling")(scaling)

@@ -25,6 +25,7 @@ class Topic(StrEnum):
     ACCESS = "Access"
     STORE = "Store"
     RECOGNITION = "Recognition"
+    SIGNALS = "Signals"
     REQUESTS = "Requests"
     SLOS = "SLOs"
     LIMITS = "Limits"
@@ -81,6 +82,45 @@ class Settings:
     )
     dimension_files: tuple[Path, ...] = _setting(
         Topic.RECOGNITION, (), "Your own rules for pool, request_type, priority and the like."
+    )
+
+    signals_files: tuple[Path, ...] = _setting(
+        Topic.SIGNALS, (), "Your own names of metrics, before the shipped ones."
+    )
+    targets_files: tuple[Path, ...] = _setting(
+        Topic.SIGNALS,
+        (),
+        "Targets whose metrics are read, in the form of Prometheus' file_sd; read again each time. "
+        "A name may hold `*`.",
+    )
+    targets_dns: tuple[str, ...] = _setting(
+        Topic.SIGNALS,
+        (),
+        "Targets by DNS: NAME:PORT or a URL, each address of the name is one.",
+    )
+    targets_kubernetes: bool = _setting(
+        Topic.SIGNALS,
+        False,
+        "Read from pods annotated with `prometheus.io/scrape: true`, asked of the API server with "
+        "the service account of this pod.",
+    )
+    targets_namespace: str | None = _setting(
+        Topic.SIGNALS, None, "Only pods of this namespace. A service account may need it."
+    )
+    signals_prometheus: str | None = _setting(
+        Topic.SIGNALS, None, "Address of a Prometheus that has the metrics: asked instead of them."
+    )
+    scrape_interval_s: Seconds = _setting(
+        Topic.SIGNALS, 15.0, "How often each target is read; targets are spread over this time."
+    )
+    scrape_timeout_s: Seconds = _setting(
+        Topic.SIGNALS, 10.0, "How long a whole answer may take. At most the interval."
+    )
+    scrape_body_bytes: Bytes = _setting(
+        Topic.SIGNALS, 32 << 20, "How large an answer may be, unpacked."
+    )
+    scrape_tenant: str = _setting(
+        Topic.SIGNALS, "default", "Tenant of what is read, where a target's labels name none."
     )
 
     idle_close_s: Seconds = _setting(
@@ -185,7 +225,9 @@ class Row:
             return "one of " + ", ".join(choices)
         if isinstance(self.default, int | float):
             return _wanted_number(self.type, self.default)
-        return "paths, separated by commas" if self.is_list else "text"
+        if self.is_list:
+            return f"{'paths' if self.is_path else 'names'}, separated by commas"
+        return "text"
 
 
 def _choices(type_: Any) -> tuple[str, ...]:

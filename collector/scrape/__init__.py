@@ -1,0 +1,1 @@
+"""Reading metrics from engines, gateways and hosts: who they are, and asking them in time."""

@@ -1,0 +1,105 @@
+"""One answer from one target, within a time and a size."""
+
+import asyncio
+import ssl
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from tailburn.collector.scrape.errors import Reason, ScrapeError
+
+ACCEPT: Final = (
+    "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
+)
+_STEP_BYTES: Final = 1 << 20
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long an answer may take, and how large it may be, unpacked."""
+
+    timeout_s: float = 10.0
+    body_bytes: int = 32 << 20
+
+
+def new_client(connections: int) -> httpx.AsyncClient:
+    """A client for `fetch`: no proxies out of the environment, no redirects."""
+    return httpx.AsyncClient(
+        timeout=None,  # `fetch` bounds the whole
+        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+        trust_env=False,
+        headers={"accept": ACCEPT, "accept-encoding": "gzip", "user-agent": "tailburn"},
+    )
+
+
+async def fetch(client: httpx.AsyncClient, url: str, bounds: Bounds) -> bytes:
+    """The body of a GET. Raises ScrapeError."""
+    try:
+        async with asyncio.timeout(bounds.timeout_s), client.stream("GET", url) as answer:
+            return await _read(answer, bounds)
+    except TimeoutError:
+        raise ScrapeError(
+            Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"
+        ) from None
+    except (httpx.ConnectError, ssl.SSLError) as error:
+        raise ScrapeError(Reason.CONNECT, f"can't connect: {error}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, zlib.error, OSError) as error:
+        said = str(error) or type(error).__name__
+        raise ScrapeError(Reason.BROKEN, f"the answer is broken: {said}") from None
+
+
+async def _read(answer: httpx.Response, bounds: Bounds) -> bytes:
+    if answer.status_code != httpx.codes.OK:
+        to = answer.headers.get("location")
+        also = f" to {to[:200]}" if to else ""
+        raise ScrapeError(Reason.STATUS, f"answers HTTP {answer.status_code}{also}")
+    declared = answer.headers.get("content-length", "")
+    packed = answer.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("identity", "gzip", ""):
+        raise ScrapeError(Reason.BROKEN, f"answers packed as {packed!r}, which nobody asked for")
+    if declared.isdecimal() and int(declared) > bounds.body_bytes:
+        raise _too_large(bounds)
+    body = _Body(bounds, packed == "gzip")
+    async for piece in answer.aiter_raw():
+        body.add(piece)
+    return body.whole()
+
+
+class _Body:
+    """An answer as it grows. Unpacked in steps, so that a bomb costs one step over the bound."""
+
+    def __init__(self, bounds: Bounds, is_packed: bool) -> None:
+        self._bounds = bounds
+        self._gzip = zlib.decompressobj(_GZIP) if is_packed else None
+        self._parts: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, piece: bytes) -> None:
+        if self._gzip is None:
+            self._append(piece)
+            return
+        while piece and not self._gzip.eof:
+            self._append(self._gzip.decompress(piece, _STEP_BYTES))
+            piece = self._gzip.unconsumed_tail
+        if self._gzip.eof and (piece := self._gzip.unused_data):
+            self._gzip = zlib.decompressobj(_GZIP)  # one more member
+            self.add(piece)
+
+    def whole(self) -> bytes:
+        if self._gzip is not None and not self._gzip.eof and self._bytes:
+            raise ScrapeError(Reason.BROKEN, "the answer is broken: its gzip stream is cut short")
+        return b"".join(self._parts)
+
+    def _append(self, piece: bytes) -> None:
+        self._bytes += len(piece)
+        if self._bytes > self._bounds.body_bytes:
+            raise _too_large(self._bounds)
+        self._parts.append(piece)
+
+
+def _too_large(bounds: Bounds) -> ScrapeError:
+    size = f"{bounds.body_bytes / 1e6:,.0f} MB"
+    return ScrapeError(Reason.TOO_LARGE, f"answers more than {size}, the setting scrape_body_bytes")

@@ -1,0 +1,57 @@
+"""One target read: its answer fetched, scanned and mapped."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from tailburn.collector.errors import BadBody
+from tailburn.collector.scrape.errors import Reason, ScrapeError
+from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.signals.catalogue import Catalogue
+from tailburn.collector.signals.exposition import Scanned, scan
+from tailburn.collector.signals.mapper import Mapped, Mapper
+
+_INLINE_BYTES: Final = 256 * 1024
+"""A body up to this size is scanned where it came in: a thread costs more."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a target said."""
+
+    mapped: Mapped
+    scanned: Scanned
+    body_bytes: int
+
+    @property
+    def complaint(self) -> str:
+        """What was left out of the answer, in one sentence; empty where nothing was."""
+        dropped = self.scanned.dropped
+        if not dropped:
+            return ""
+        counts = ", ".join(f"{why} ({count:,})" for why, count in dropped.most_common())
+        also = f"; first: {self.scanned.first_bad!r}" if self.scanned.first_bad else ""
+        return f"samples left out: {counts}{also}"
+
+
+async def read_target(
+    client: httpx.AsyncClient, url: str, mapper: Mapper, catalogue: Catalogue, bounds: Bounds
+) -> Reading:
+    """Raises ScrapeError."""
+    body = await fetch(client, url, bounds)
+    if len(body) <= _INLINE_BYTES:
+        return read_body(body, mapper, catalogue)
+    return await asyncio.to_thread(read_body, body, mapper, catalogue)
+
+
+def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Reading:
+    """Raises ScrapeError."""
+    try:
+        scanned = scan(body, catalogue.uses, catalogue.families)
+    except BadBody as error:
+        raise ScrapeError(Reason.NOT_METRICS, str(error)) from None
+    if not scanned.lines:
+        raise ScrapeError(Reason.NOT_METRICS, f"answers {len(body):,} bytes without one sample")
+    return Reading(mapper.map(scanned), scanned, len(body))
