@@ -112,9 +112,13 @@ class _Opened:
         """Some columns of some row groups; None: of all."""
         chosen = range(self.groups) if groups is None else groups
         try:
-            return self._file.read_row_groups(list(chosen), columns=columns, use_threads=False)
+            rows = self._file.read_row_groups(list(chosen), columns=columns, use_threads=False)
+            # A page's own header, which says how many values its dictionary has, is in no
+            # checksum: a code without a value shows here and not when somebody asks for it.
+            rows.validate(full=True)
         except _READ_ERRORS as error:
             raise UnreadableFile(str(error), self._path) from error
+        return rows
 
     def may_hold(self, group: int, traces: TraceIds) -> bool:
         """False where the group's statistics rule every trace (sorted) out."""

@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tailburn.engine.schema import SPANS
 from tailburn.engine.store import Damaged, Keeping, LogRange, Store
 from tailburn.engine.store.parquet import ParquetStore
+from tailburn.engine.store.reading import damage
 from tests.engine.store import samples
 from tests.engine.store.conformance import Open, StoreConformance, ids
 from tests.engine.store.samples import HOUR_NS, T0, trace_hex
@@ -88,6 +90,18 @@ def test_a_flipped_bit_skips_the_segment_or_changes_nothing(tmp_path: Path, tabl
 @pytest.mark.parametrize("table", ["requests", "spans"])
 def test_many_flipped_bits(tmp_path: Path, table: str) -> None:
     flipped_again_and_again(tmp_path, table, flips=3000)
+
+
+def test_a_dictionary_that_lost_its_values_is_damage(tmp_path: Path) -> None:
+    """No checksum is over a page's own header: what it says of its size is tried for itself."""
+    filled(tmp_path, segments=1)
+    [path] = (tmp_path / "spans").rglob("*.parquet")
+    raw = path.read_bytes()
+    reasons = []
+    for at in range(len(raw) // 20):
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 0x20]) + raw[at + 1 :])
+        reasons.append(damage(path, SPANS) or "")
+    assert any("Dictionary indices invalid" in reason for reason in reasons)
 
 
 def test_damage_is_named_and_other_segments_are_still_read(tmp_path: Path) -> None:
@@ -170,6 +184,7 @@ import sys
 from pathlib import Path
 from tailburn.engine.store import LogRange
 from tailburn.engine.store.parquet import ParquetStore
+from tailburn.engine.store.reading import damage
 from tests.engine.store import samples
 store, first = ParquetStore(Path(sys.argv[1])), int(sys.argv[2])
 store.discard_after(first - 1)
