@@ -65,7 +65,7 @@ def test_an_empty_store_is_no_data_and_not_well(run: Run, tmp_path: Path) -> Non
 
 def test_who_holds_the_store_is_said_without_taking_it(run: Run, store: Path) -> None:
     lock = store / "lock"
-    lock.write_text('{"pid":4711}')
+    lock.write_text('{"pid":4711,"started_ns":0}')
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "4711" in findings(run, "--store", store)["store lock"]["seen"]
