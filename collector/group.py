@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tailburn.collector.accept import Encoding
 from tailburn.collector.log import Entry, Kind, Record
+from tailburn.collector.packing import unpacked
 from tailburn.collector.spans import SpanBatch
 
 Rejected = tuple[int, str, int]
@@ -120,6 +121,12 @@ class Group:
         self.body_bytes += len(body)
         self.entries.append(Entry(kind, received_ns, tenant, body))
 
+    def add_rows(self, rows: pa.Table, body: bytearray, received_ns: int, tenant: str) -> None:
+        """Rows of engine.schema.SIGNALS that were read here, and the bytes that they are."""
+        self.signals.append(rows)
+        self.body_bytes += len(body)
+        self.entries.append(Entry(Kind.SIGNALS, received_ns, tenant, body))
+
     def add_tick(self, now_ns: int, closes_all: bool = False) -> None:
         """Time comes to `now_ns` before what is added next."""
         self.ticks.append(Tick(self.rows, now_ns, closes_all))
@@ -159,3 +166,5 @@ def add_record(group: Group, decoder: Decoder, decode_points: DecodePoints, reco
             encoding = Encoding.JSON if json else Encoding.PROTOBUF
             points = decode_points(record.body, encoding, received_ns=at, tenant=tenant)
             group.add_points(points, record.body, encoding, at, tenant)
+        case Kind.SIGNALS:
+            group.add_rows(unpacked(record.body), record.body, at, tenant)

@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, Protocol
 
+import pyarrow as pa
+
 from tailburn.collector.accept import Accepted, Encoding, Signal
 from tailburn.collector.errors import Busy, IngestError
 from tailburn.collector.group import DecodePoints, Decoder, Delivery, Group, Points
 from tailburn.collector.log import Entry, LogWriter
+from tailburn.collector.packing import packed
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +108,7 @@ class _Prepared:
 
     body: bytearray
     points: Points | None = None
+    rows: pa.Table | None = None  # made here, not sent
     rejected: int = 0
     message: str = ""
 
@@ -156,6 +160,26 @@ class Intake:
         self, signal: Signal, encoding: Encoding, body: bytearray, tenant: str, received_ns: int
     ) -> Accepted:
         """Decodes a body, and returns once it is in the log; see `Accept`."""
+        return await self._durable(signal, encoding, body, tenant, received_ns, None)
+
+    async def take_rows(self, rows: pa.Table, tenant: str, received_ns: int) -> None:
+        """Takes rows of engine.schema.SIGNALS that were read here, as if somebody had sent them.
+
+        Returns once they are in the log. Raises IngestError.
+        """
+        body = packed(rows)
+        ready = _Prepared(body, rows=rows)
+        await self._durable(Signal.METRICS, Encoding.PROTOBUF, body, tenant, received_ns, ready)
+
+    async def _durable(
+        self,
+        signal: Signal,
+        encoding: Encoding,
+        body: bytearray,
+        tenant: str,
+        received_ns: int,
+        prepared: _Prepared | None,
+    ) -> Accepted:
         if self._writer.is_full:
             raise Busy("the log is at its bound: the store does not keep up")
         size = len(body)
@@ -164,7 +188,7 @@ class Intake:
         durable: asyncio.Future[None] = loop.create_future()
         arrival = _Arrival(signal, encoding, body, tenant, received_ns, size, loop, durable)
         try:
-            accepted = await self._take(arrival)
+            accepted = await self._take(arrival, prepared)
             await durable
         finally:
             durable.cancel()  # a sender that has gone away leaves nobody to be told
@@ -202,10 +226,10 @@ class Intake:
             self._changed.notify()
         self._thread.join()
 
-    async def _take(self, arrival: _Arrival) -> Accepted:
-        if arrival.size > _INLINE_BYTES:
+    async def _take(self, arrival: _Arrival, prepared: _Prepared | None) -> Accepted:
+        if prepared is None and arrival.size > _INLINE_BYTES:
             return await self._in_pool(arrival, None)
-        prepared = self._prepare(arrival)
+        prepared = prepared or self._prepare(arrival)
         if not self._changed.acquire(blocking=False):
             return await self._in_pool(arrival, prepared)
         try:
@@ -242,7 +266,9 @@ class Intake:
                 return _Prepared(arrival.body, points)
             if arrival.encoding is Encoding.JSON:
                 converted = self._to_protobuf(arrival.body)
-                return _Prepared(converted.body, None, converted.rejected, converted.message)
+                return _Prepared(
+                    converted.body, rejected=converted.rejected, message=converted.message
+                )
             return _Prepared(arrival.body)
 
     def _add(self, arrival: _Arrival, prepared: _Prepared) -> Accepted:
@@ -253,7 +279,12 @@ class Intake:
             received_ns = self._in_order(arrival.received_ns)
             if abs(received_ns - self._last_tick_ns) >= TICK_NS:
                 self._tick(received_ns)
-            if prepared.points is not None:
+            if prepared.rows is not None:
+                accepted = Accepted()
+                self._group.add_rows(
+                    prepared.rows, arrival.body, arrival.received_ns, arrival.tenant
+                )
+            elif prepared.points is not None:
                 accepted = self._add_points(arrival, prepared.points)
             else:
                 accepted = self._add_spans(arrival, prepared, received_ns)

@@ -45,6 +45,7 @@ class Kind(IntEnum):
     METRICS = 2  # ExportMetricsServiceRequest, protobuf
     METRICS_JSON = 3
     CLOSE = 4  # no body: time has come to received_ns, and what is open is closed
+    SIGNALS = 5  # rows of engine.schema.SIGNALS that were read here, as an Arrow stream
 
 
 class Codec(IntEnum):

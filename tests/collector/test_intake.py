@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tailburn.collector.accept import Accepted, Encoding, Signal
 from tailburn.collector.errors import BadBody, Busy, NoRoom
-from tailburn.collector.group import Delivery, Tick
+from tailburn.collector.group import Delivery, Group, Tick, add_record
 from tailburn.collector.intake import TICK_NS, Intake
 from tailburn.collector.log import Bounds, Disk, Entry, Kind, LogReader, open_log
+from tailburn.collector.packing import packed, unpacked
+from tailburn.engine.schema import SIGNALS
 from tests.collector.support import (
     MS,
     START_NS,
@@ -220,6 +223,31 @@ def test_metrics_are_logged_as_they_came_and_delivered_as_rows(tmp_path: Path) -
     assert [(r["name"], r["received_ns"] - START_NS) for r in rows] == [("up", 3), ("down", 4)]
     bodies = [(r.kind, bytes(r.body)) for r in LogReader(tmp_path / "log") if r.body]
     assert bodies == [(Kind.METRICS_JSON, b"up"), (Kind.METRICS, b"down")]
+
+
+def test_rows_read_here_are_as_durable_as_what_is_sent(tmp_path: Path) -> None:
+    row = {"received_ns": START_NS + 7, "name": "up", "labels": "{}", "value": 1.0}
+    table = pa.Table.from_pylist([row], schema=SIGNALS)
+
+    async def run(intake: Intake) -> None:
+        await intake.take_rows(table, "acme", START_NS + 7)
+
+    with intake_at(tmp_path / "log") as intake:
+        asyncio.run(run(intake))
+        (found,) = (t for d in delivered(intake) for t in d.signals)
+    assert found.equals(table)
+
+    (record,) = (r for r in LogReader(tmp_path / "log") if r.kind is Kind.SIGNALS)
+    again = Group()
+    add_record(again, decoder(), points, record)
+    assert (record.tenant, record.received_ns) == ("acme", START_NS + 7)
+    assert again.signals[0].equals(table)
+
+
+def test_rows_of_another_version_are_refused_as_a_whole() -> None:
+    for damaged in (b"", b"noise", packed(pa.table({"name": ["up"]}))):
+        with pytest.raises(BadBody, match="no stream of signals"):
+            unpacked(damaged)
 
 
 def test_a_consumer_that_lags_makes_senders_wait(tmp_path: Path) -> None:
