@@ -1,0 +1,148 @@
+"""One run: from the warm-up's snapshot, with its fault, heard, judged by all systems."""
+
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bench.truth.grid import ASKED, MINUTE, Cell
+from bench.truth.systems import FixedSloSystem, System, Told, naive
+from tailburn.lab.faults.parts import Fault, TelemetryFault
+from tailburn.lab.fleet import Fleet
+from tailburn.lab.run import Motion, MotionSnapshot, Plan, Traffic
+from tailburn.lab.score import RunTruth
+from tailburn.lab.score.heard import Ear, Heard
+from tailburn.lab.score.heard_metrics import MetricsEar, with_metrics
+from tailburn.lab.telemetry.metrics import MetricsText
+from tailburn.lab.telemetry.spans.of_fleet import wiring_of
+from tailburn.lab.workload import Profile
+
+BLOCK: Final = 10
+"""Minutes run and heard at once; a fork is between two such."""
+OBJECTIVE_CLOCK: Final = "ttft"
+BUDGET: Final = 0.01
+WINDOW_S: Final = 30 * 86_400
+
+
+class Listening:
+    """A motion, heard as it goes."""
+
+    def __init__(self, fleet: Fleet, spoilt: tuple[TelemetryFault, ...], seed: int) -> None:
+        self._ear = Ear(fleet, spoilt, seed)
+        self._metrics = MetricsText(fleet, wiring_of(fleet))
+        self._scraped = MetricsEar(spoilt, seed)
+
+    def run(self, motion: Motion, minutes: int) -> Iterator[Told]:
+        """The next minutes, in stretches of BLOCK."""
+        for first in range(0, minutes, BLOCK):
+            until = motion.now_ns + min(BLOCK, minutes - first) * MINUTE
+            one = motion.advance(until)
+            heard = self._ear.hear(one.attempts, one.start_ns, one.end_ns)
+            scrapes = self._metrics.feed(one.attempts, one.samples)
+            series, values = self._scraped.hear(scrapes, one.start_ns, one.end_ns)
+            yield Told(one, with_metrics(heard, series, values))
+
+
+@dataclass(frozen=True)
+class Warm:
+    """A warm-up: the world as it stands, systems that heard it."""
+
+    motion: MotionSnapshot
+    systems: tuple[System, ...]
+    minutes: int
+    requests: int
+    took_s: float
+
+
+def warm_up(cell: Cell, given: Profile | None, minutes: int) -> Warm:
+    """Run a fleet without faults for so long, heard by all."""
+    begun = time.process_time()
+    fleet, profile = cell.fleet(given), cell.profile(given)
+    motion = Motion(Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed))
+    systems = naive()
+    for told in Listening(fleet, (), cell.seed).run(motion, minutes):
+        for system in systems:
+            system.hear(told)
+    requests = motion.world.counts["requests"]
+    took = time.process_time() - begun
+    return Warm(motion.snapshot(), tuple(systems), minutes, requests, took)
+
+
+def kept_warm(path: Path, cell: Cell, given: Profile | None, minutes: int) -> Warm:
+    """The warm-up of before, or a new one that is kept."""
+    if path.is_file():
+        with path.open("rb") as file:
+            found: Warm = pickle.load(file)
+        return found
+    warm = warm_up(cell, given, minutes)
+    half = path.with_suffix(".half")
+    with half.open("wb") as file:
+        pickle.dump(warm, file, protocol=5)
+    half.replace(path)
+    return warm
+
+
+def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
+    """One run as a line of results: truth, what each system said, what was spent."""
+    begun = time.process_time()
+    fork_ns = warm.minutes * MINUTE
+    faults = cell.faults(warm.motion.plan.fleet, fork_ns)
+    motion = Motion.of(warm.motion, faults)
+    systems = [system.fork() for system in warm.systems]
+    spoilt = tuple(t for fault in faults for t in fault.telemetry)
+    parts: list[Heard] = []
+    for told in Listening(motion.plan.fleet, spoilt, cell.seed).run(motion, cell.minutes):
+        parts.append(told.heard)
+        for system in systems:
+            system.hear(told)
+    truth = RunTruth(
+        fork_ns, fork_ns + cell.minutes * MINUTE, tuple(fault.truth for fault in faults)
+    )
+    asked = [(t.start_ns, min(t.start_ns + ASKED * MINUTE, t.end_ns)) for t in truth.truths]
+    outcomes = [system.outcome(asked).to_json() for system in systems]
+    for outcome in outcomes:
+        outcome["pages"] = [p for p in outcome["pages"] if p["start_ns"] >= fork_ns]
+    return {
+        "cell": cell.key,
+        "what": cell.what,
+        "severity": cell.severity,
+        "per_s": cell.per_s,
+        "seed": cell.seed,
+        "truth": _truth(truth, faults),
+        "spent": _spent(Heard.join(parts), systems, cell.per_s),
+        "outcomes": outcomes,
+        "requests": motion.world.counts["requests"] - warm.requests,
+        "cpu_s": round(time.process_time() - begun, 2),
+    }
+
+
+def _truth(truth: RunTruth, faults: tuple[Fault, ...]) -> dict[str, Any]:
+    return {
+        "format": "tailburn-truth-1",
+        "start_ns": truth.start_ns,
+        "end_ns": truth.end_ns,
+        "truths": [fault.truth.as_json() for fault in faults],
+    }
+
+
+def _spent(heard: Heard, systems: list[System], per_s: float) -> dict[str, Any]:
+    """Requests, and those over the deadline that the fixed SLO has, by minute."""
+    slo = next(s for s in systems if isinstance(s, FixedSloSystem))
+    total = np.zeros(len(heard), np.int64)
+    bad = np.zeros(len(heard), np.int64)
+    for (clock, model), counts in heard.clocks.items():
+        if clock == OBJECTIVE_CLOCK:
+            deadline = slo.deadline_s(clock, model)
+            total += counts.sum(axis=1, dtype=np.int64)
+            bad += slo.late(counts, deadline)
+    return {
+        "start_ns": heard.start_ns,
+        "requests": total.tolist(),
+        "bad": bad.tolist(),
+        "budget": BUDGET,
+        "window_requests": per_s * WINDOW_S,
+    }

@@ -1,0 +1,199 @@
+"""What is judged: anything that hears a fleet minute by minute and says what it makes of it.
+
+A system hears the warm-up once, is forked for each run, hears that, and is asked at its end.
+It may use the minutes (`heard`), as the naive ones do; or make spans and scrapes of the same
+slice (`tailburn.lab.run.Telling`) for a real service, or feed an engine's functions. It gets
+no truth.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from tailburn.lab.run import Slice
+from tailburn.lab.score.heard import MINUTE_NS, Heard, Series
+from tailburn.lab.score.minutes import (
+    BUCKETS,
+    LOW_S,
+    MIDDLES_S,
+    SCALE,
+    U32,
+    over,
+    rolling_quantile,
+)
+from tailburn.lab.score.naive import DAY, WORKBOOK, FixedSlo, RawRule, ThreeSigma, pages_of
+from tailburn.lab.score.naive_cause import LargestZ
+from tailburn.lab.score.outcome import Diagnosis, Outcome, Page
+
+KEPT: Final = DAY + 120
+"""Minutes that the naive ones look back at most, but for the week's p99."""
+CLOCKS: Final = ("ttft", "tpot")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A stretch of whole minutes: what the fleet told in it."""
+
+    slice: Slice
+    heard: Heard
+
+
+class System(Protocol):
+    """One that is judged."""
+
+    @property
+    def name(self) -> str: ...
+
+    def hear(self, told: Told) -> None:
+        """The next stretch."""
+
+    def fork(self) -> "System":
+        """One that goes on from here by itself."""
+
+    def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
+        """Pages since the beginning; and a diagnosis of each window (ns) asked about.
+
+        One that diagnoses its own pages need not look at what is asked.
+        """
+
+
+class _Hearing:
+    """Keeps what it heard, as far as it looks back."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self._parts: tuple[Heard, ...] = ()
+
+    def hear(self, told: Told) -> None:
+        """Keep it; let go of what is too old."""
+        self._parts = (*self._parts, told.heard)
+        while self._parts and self._parts[0].end_ns < told.heard.start_ns - 2 * KEPT * MINUTE_NS:
+            self._parts = self._parts[1:]
+
+    def _all(self) -> Heard:
+        return Heard.join(self._parts)
+
+
+class RawSystem(_Hearing):
+    """The raw 24-hour rule on each model's TTFT and TPOT."""
+
+    name = "raw 24 h rule"
+    rule = RawRule()
+
+    def fork(self) -> "RawSystem":
+        return copy(self)
+
+    def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
+        """Pages alone."""
+        heard = self._all()
+        pages: list[Page] = []
+        for (clock, model), counts in heard.clocks.items():
+            if clock in CLOCKS:
+                dims = {"model": model, "clock": clock}
+                pages += pages_of(self.rule(counts), heard.start_ns, "page", self.name, dims)
+        return Outcome(self.name, tuple(pages))
+
+
+class FixedSloSystem(_Hearing):
+    """Multi-window burn rates of a fixed deadline: the p99 of what was heard before the fork."""
+
+    name = "fixed SLO, multi-window"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._whole: dict[tuple[str, str], U32] = {}
+        self._forked = False
+
+    def hear(self, told: Told) -> None:
+        """As the others; all that is heard before the fork makes the deadlines."""
+        super().hear(told)
+        if not self._forked:
+            for key, counts in told.heard.clocks.items():
+                whole = self._whole.get(key, np.zeros((1, BUCKETS), np.uint32))
+                self._whole[key] = whole + counts.sum(axis=0, dtype=np.uint32)[None]
+
+    def fork(self) -> "FixedSloSystem":
+        forked = copy(self)
+        forked._forked = True
+        return forked
+
+    def deadline_s(self, clock: str, model: str) -> float:
+        """p99 of the time before the fork; infinite where there was nothing."""
+        whole = self._whole.get((clock, model), np.zeros((1, BUCKETS), np.uint32))
+        found = float(rolling_quantile(whole, 1, 0.99, MIDDLES_S)[-1])
+        return found if np.isfinite(found) else float(MIDDLES_S[-1])
+
+    @staticmethod
+    def late(counts: U32, deadline_s: float) -> "np.ndarray":
+        """How many of each minute miss a deadline."""
+        return over(counts, np.full(len(counts), deadline_s), LOW_S, SCALE)
+
+    def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
+        """Pages and tickets."""
+        heard = self._all()
+        pages: list[Page] = []
+        for (clock, model), counts in heard.clocks.items():
+            if clock not in CLOCKS:
+                continue
+            slo = FixedSlo(self.deadline_s(clock, model))
+            for windows in WORKBOOK:
+                dims = {"model": model, "clock": clock}
+                alert = f"{windows.factor:g}x at {windows.long} min"
+                fires = slo(counts, windows)
+                pages += pages_of(fires, heard.start_ns, windows.severity, alert, dims)
+        return Outcome(self.name, tuple(pages))
+
+
+class ThreeSigmaSystem(_Hearing):
+    """Any series three standard deviations from its last day's mean; one page for all of them."""
+
+    name = "3 sigma, per metric"
+    rule = ThreeSigma()
+
+    def fork(self) -> "ThreeSigmaSystem":
+        return copy(self)
+
+    def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
+        """Pages alone: a minute in which metrics begin to fire is one, named after the first."""
+        heard = self._all()
+        ends: dict[int, tuple[int | None, Series]] = {}
+        for first in range(0, len(heard.series), 256):
+            fires = self.rule(heard.values[:, first : first + 256].astype(np.float64))
+            for i in np.flatnonzero(fires.any(axis=0)):
+                one = heard.series[first + int(i)]
+                for page in pages_of(fires[:, i], heard.start_ns, "page", one.name, {}):
+                    end, named = ends.get(page.start_ns, (page.end_ns, one))
+                    last = None if end is None or page.end_ns is None else max(end, page.end_ns)
+                    ends[page.start_ns] = (last, named)
+        return Outcome(
+            self.name,
+            tuple(
+                Page(start, end, "page", one.name, {**one.dims, "signal": one.signal})
+                for start, (end, one) in sorted(ends.items())
+            ),
+        )
+
+
+class LargestZSystem(_Hearing):
+    """The naive cause finder; asked about a window, it always has an answer."""
+
+    name = "largest z-score"
+    finder = LargestZ()
+
+    def fork(self) -> "LargestZSystem":
+        return copy(self)
+
+    def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
+        """Diagnoses alone."""
+        heard = self._all()
+        found: list[Diagnosis] = [self.finder.diagnose(heard, *window) for window in asked]
+        return Outcome(self.name, (), tuple(found))
+
+
+def naive() -> list[System]:
+    """The three detectors and the cause finder."""
+    return [RawSystem(), FixedSloSystem(), ThreeSigmaSystem(), LargestZSystem()]
