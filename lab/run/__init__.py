@@ -3,6 +3,7 @@
 from tailburn.lab.run.drive import Drive, Step, Summary
 from tailburn.lab.run.errors import RunError
 from tailburn.lab.run.motion import FORK_MINUTES, Motion, MotionSnapshot, Plan, Slice
+from tailburn.lab.run.scraping import Scraping
 from tailburn.lab.run.targets import Target, ToFolder, ToService
 from tailburn.lab.run.telling import Merging, Telling
 from tailburn.lab.run.traffic import Traffic
@@ -17,6 +18,7 @@ __all__ = [
     "MotionSnapshot",
     "Plan",
     "RunError",
+    "Scraping",
     "Slice",
     "Step",
     "Summary",

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tailburn.lab.run.motion import MINUTE_NS, Motion, Plan, Slice
+from tailburn.lab.run.scraping import Scraping
 from tailburn.lab.run.targets import Target
 from tailburn.lab.run.telling import HOLD_NS, Merging, Telling
 from tailburn.lab.run.truth import AttemptsFile
@@ -56,6 +57,8 @@ class Summary:
     refused_bodies: int = 0
     rejected_spans: int = 0
     last_error: str = ""
+    scrapes: int = 0
+    """Of all targets together."""
 
     def row(self) -> dict[str, Any]:
         """As a row of JSON."""
@@ -73,17 +76,17 @@ class Drive:
         *,
         epoch_unix_ns: int,
         truth: AttemptsFile | None = None,
+        scraping: Scraping | None = None,
         merge_ns: int = 0,
         wall: Callable[[], int] | None = None,
         sleep: Callable[[float], None] = time.sleep,
-        on_slice: Callable[[Slice], None] = lambda one: None,
     ) -> None:
         self.motion = Motion(plan)
         self.telling = Telling(plan, wiring, epoch_unix_ns=epoch_unix_ns)
         self._target, self._truth = target, truth
         self._merging = Merging(merge_ns) if merge_ns else None
         self._epoch, self._wall, self._sleep = epoch_unix_ns, wall, sleep
-        self._on_slice = on_slice
+        self._scraping = scraping
         self._summary = Summary()
         self._begun = time.monotonic()
 
@@ -121,7 +124,8 @@ class Drive:
         if live and self._merging is not None:
             self._merging.within_ns = min(self._merging.within_ns, LIVE_MERGE_NS)
         self._target.take(self._merging.of(bodies) if self._merging else bodies)
-        self._on_slice(one)
+        if self._scraping is not None:
+            self._scraping.of(one)
 
     def _step(self, live: bool) -> Step:
         counts = self.motion.world.counts
@@ -142,11 +146,15 @@ class Drive:
             self._target.take(self._merging.of(rest))
             self._target.take(self._merging.finish())
         self._target.close()
+        if self._scraping is not None:
+            self._scraping.finish()
         return self._closed()
 
     def stop(self) -> Summary:
         """Close without what is left."""
         self._target.stop()
+        if self._scraping is not None:
+            self._scraping.close()
         return self._closed()
 
     def _closed(self) -> Summary:
@@ -160,4 +168,5 @@ class Drive:
         s.bodies, s.bytes, s.retries = sent.bodies, sent.bytes, sent.retries
         s.refused_bodies, s.rejected_spans = sent.refused_bodies, sent.rejected_spans
         s.last_error = sent.last_error
+        s.scrapes = self._scraping.scrapes if self._scraping is not None else 0
         return s
