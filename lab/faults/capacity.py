@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tailburn.lab.faults.needs import capped
-from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site, Turn
+from tailburn.lab.faults.scenario import Broken, Confusable, FaultError, Scenario, Site, Turn
 from tailburn.lab.fleet import Fleet, Scheduler, standard
 from tailburn.lab.workload import Change
 
@@ -16,6 +16,7 @@ DRAIN_S: Final = 30
 """A replica that is to go gets nothing new for so long before it ends."""
 GONE_S: Final = 10
 """Until its next process begins."""
+LEAST_S: Final = 60
 AT_ONCE_S: Final = 10
 """The same where another pod is there at once, before a health check misses the old one."""
 
@@ -36,12 +37,20 @@ def restart(name: str, at_ns: int, gone_s: float = GONE_S) -> list[Turn]:
     ]
 
 
+def long_enough(site: Site) -> None:
+    """FaultError where a replica cannot be restarted within the site's time."""
+    if site.end_ns - site.start_ns < LEAST_S * S:
+        raise FaultError(f"replicas restart: want {LEAST_S} s at least, not from {site.start_ns} "
+                         f"until {site.end_ns} ns")  # fmt: skip
+
+
 def waves(site: Site, load_s: float, at_once: int) -> tuple[list[Turn], tuple[str, ...]]:
     """All replicas restarted, `at_once` at a time, spread over the site's time.
 
     A wave begins when the one before it serves again, at the earliest; what the time does
     not hold stays as it is. Returns the turns and which replicas.
     """
+    long_enough(site)
     names = site.replicas()
     groups = [names[i : i + at_once] for i in range(0, len(names), at_once)]
     least = int((load_s + DRAIN_S + GONE_S + 60) * S)
@@ -60,6 +69,7 @@ def waves(site: Site, load_s: float, at_once: int) -> tuple[list[Turn], tuple[st
 
 def _reclaimed(site: Site) -> Broken:
     """Some replicas are taken away again and again; those that come take requests and load."""
+    long_enough(site)
     load_s, every_s = site.by((90.0, 900.0), (240.0, 480.0), (420.0, 480.0))
     names = site.replicas()
     count = max(ceil(len(names) / 4), 1)
@@ -183,6 +193,8 @@ MORE: Final = 3
 RAISED: Final = 4.0
 CAP: Final = 0.42
 """Cap over the square of a standard replica's mean requests/s: measured, what a third needs."""
+BACK_S: Final = 100
+"""Replicas begin to come back so long before the cap is lowered again."""
 MOST_PER_S: Final = 6.5
 """Mean requests/s that the autoscaler leaves to a replica, at the most."""
 
@@ -206,10 +218,11 @@ def _batch(site: Site) -> Broken:
         site.turn("max_num_seqs", RAISED * cap),
         site.turn("release", 1.0),
     ]
+    back_ns = max(site.end_ns - BACK_S * S, (site.start_ns + site.end_ns) // 2 + 1)
+    down_ns = min(site.start_ns + DRAIN_S * S, back_ns - 1)
     for name in names[keep:]:
-        turns.append(site.turn("replica_draining", 1.0, name))
-        down_ns = min(site.start_ns + DRAIN_S * S, site.end_ns - 1)
-        turns.append(Turn("replica_down", 1.0, name, down_ns, site.end_ns))
+        turns.append(Turn("replica_draining", 1.0, name, site.start_ns, back_ns))
+        turns.append(Turn("replica_down", 1.0, name, down_ns, back_ns))
     return Broken(tuple(turns), affected={"pool": tuple(p.name for p in site.fleet.pools)})
 
 

@@ -68,11 +68,10 @@ KV_USAGE: Final = (
     b"sglang:token_usage",
     b"sglang:full_token_usage",
     b"trtllm_kv_cache_utilization",
-    b"nv_trt_llm_kv_cache_block_metrics",
     b"dynamo_component_kvstats_gpu_cache_usage_percent",
     b"dynamo_component_gpu_cache_usage_percent",
 )
-"""Names of engines' gauges of used KV blocks."""
+"""Names of engines' gauges of the share of KV blocks in use; Triton has it under a label alone."""
 COUNTER_ENDINGS: Final = (b"_total", b"_count", b"_sum", b"_bucket")
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from tailburn.lab.faults.catalogue import scenario
+from tailburn.lab.faults.parts import FaultError, Severity
 from tailburn.lab.records import RequestType
 from tailburn.lab.world import engine_layout as e
 from tailburn.lab.world import layout as w
-from tests.lab.faults.trials import Seen, Trial, rising, trial_of
+from tests.lab.faults.trials import S, Seen, Trial, rising, trial_of
 
 RESTARTS = 20
 """Minutes: some replicas come and go in them."""
@@ -147,3 +149,19 @@ def test_a_larger_batch_takes_what_it_predicts_and_a_slow_release_more() -> None
     hit = release.medium.fault.truth.affected["replica"]  # type: ignore[union-attr]
     assert release.medium.on(*hit).rho > 1.1
     assert larger.medium.kv_used.max() < 0.1 < trial_of("S6").medium.kv_used.max()
+
+
+@pytest.mark.parametrize("name", ["S25", "S35", "N5"])
+def test_a_time_in_which_no_replica_restarts_is_refused(name: str) -> None:
+    one = scenario(name)
+    with pytest.raises(FaultError, match="replicas restart: want 60 s at least, not from 0 until"):
+        one.fault(one.fleet(1.0), Severity.MEDIUM, 0, 59 * S, seed=1)
+
+
+def test_saved_replicas_are_back_before_the_cap_is_low_again() -> None:
+    trial = trial_of("S33")
+    turns = trial.medium.fault.settings  # type: ignore[union-attr]
+    low = next(t.end_ns for t in turns if t.knob == "max_num_seqs")
+    back = {t.end_ns for t in turns if t.knob in ("replica_down", "replica_draining")}
+    assert len(back) == 1 and low - back.pop() == 100 * S
+    assert _ready(trial.medium)[-1] == len(trial.fleet.replicas)

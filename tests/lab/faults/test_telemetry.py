@@ -1,13 +1,14 @@
 """Telemetry faults: clocks, spans, bodies and scrapes told wrongly, each for its time alone."""
 
 from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
 import pytest
 
 from tailburn.lab.faults.catalogue import scenario
 from tailburn.lab.faults.scenario import FaultError, Severity, TelemetryFault
-from tailburn.lab.faults.telemetry import KINDS, ScrapeFaults, SpanFaults
+from tailburn.lab.faults.telemetry import KINDS, KV_USAGE, ScrapeFaults, SpanFaults
 from tailburn.lab.telemetry.spans import SpanTelemetry
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
 from tests.lab.faults.trials import S, rising, trial_of
@@ -216,6 +217,15 @@ def test_pages_and_columns_say_the_same_in_any_order() -> None:
 def test_what_no_telemetry_fault_can_be_is_refused(fault: TelemetryFault, says: str) -> None:
     with pytest.raises(FaultError, match=says):
         SpanFaults([fault], FLEET, 1)
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "trtllm", "dynamo_worker"])
+def test_each_engine_shows_a_usage_that_can_be_stuck(stack: str) -> None:
+    page = (
+        resources.files("tailburn.lab.telemetry.metrics") / "pages" / f"{stack}.prom"
+    ).read_bytes()
+    names = {line.split(b"{")[0].split()[0] for line in page.splitlines() if line[:1].isalpha()}
+    assert names & set(KV_USAGE)
 
 
 def test_every_kind_says_what_it_does() -> None:
