@@ -1,0 +1,110 @@
+"""What would have become of the bad requests: planted causes, and sums that must be exact."""
+
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tailburn.engine.counterfactual import MOST_HOPS, OTHERS, BadShare, bad_share
+from tailburn.engine.names import HOPS, ttft_hop_column
+from tests.engine.store import samples
+from tests.engine.test_band import healthy, row
+
+
+def dealt(now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float) -> BadShare:
+    found = bad_share(samples.requests(*now), samples.requests(*before), "ttft", threshold_s)
+    assert found is not None
+    return found
+
+
+def test_a_delay_of_all_is_taken_back_from_all() -> None:
+    now = [r | {ttft_hop_column("client>gateway"): 0.3} for r in healthy(200)]
+    found = dealt(now, healthy(200), 0.2)
+    assert (found.count, found.bad, found.cured_by_all) == (200, 200, 200)
+    assert found.baseline_bad_ratio == 0
+    [edge] = [h for h in found.hops if h.hop == "client>gateway"]
+    assert (edge.cured, edge.shapley, edge.is_lower_bound) == (200, 200, False)
+
+
+def test_two_hops_that_are_needed_both_share_the_blame() -> None:
+    now = [row(i, queue=0.3, retrieval=0.3) for i in range(50)]
+    before = [row(i, queue=0.1, retrieval=0.1) for i in range(50)]
+    found = dealt(now, before, 0.3)
+    assert found.cured_by_all == 50
+    assert {h.hop: (h.cured, h.shapley) for h in found.hops} == {
+        "queue": (0, 25),
+        "retrieval": (0, 25),
+    }
+    assert {h.hop: h.is_lower_bound for h in found.hops} == {"queue": True, "retrieval": False}
+
+
+def test_what_was_bad_before_is_not_blamed_on_a_hop() -> None:
+    before = [row(i, prefill=0.1 if i % 4 else 2.0) for i in range(200)]
+    now = [r | {ttft_hop_column("gateway"): 1.5} for r in before]
+    found = dealt(now, before, 1.0)
+    assert (found.bad, found.cured_by_all) == (200, 150)
+    assert found.baseline_bad_ratio == 0.25
+    assert {h.hop: h.shapley for h in found.hops} == {"gateway": 150}
+
+
+def test_many_hops_are_one_from_the_eighth_on() -> None:
+    chosen = HOPS[: MOST_HOPS + 3]
+    times = {hop.replace(">", "__"): 0.1 * (i + 1) for i, hop in enumerate(chosen)}
+    now = [row(i, **times) for i in range(30)]
+    before = [row(i, **dict.fromkeys(times, 0.01)) for i in range(30)]
+    found = dealt(now, before, 0.5)
+    assert len(found.hops) == MOST_HOPS + 1 and OTHERS in {h.hop for h in found.hops}
+    assert sum(h.shapley for h in found.hops) == found.cured_by_all == 30
+
+
+rows_of = st.lists(
+    st.builds(
+        row,
+        st.integers(0, 1000),
+        st.sampled_from([100, 9000]),
+        queue=st.floats(0, 2),
+        prefill=st.floats(0, 2),
+        gateway=st.floats(0, 2),
+        retrieval=st.floats(0, 2),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(rows_of, rows_of, st.floats(0.1, 6))
+@settings(max_examples=100, deadline=None)
+def test_parts_add_up_and_do_not_depend_on_an_order(
+    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+) -> None:
+    found = dealt(now, before, threshold_s)
+    assert sum((h.shapley for h in found.hops), Fraction(0)) == found.cured_by_all
+    assert 0 <= found.cured_by_all <= found.bad <= found.count
+
+
+two_hops = st.lists(
+    st.builds(row, st.integers(0, 9), queue=st.floats(0.1, 2), retrieval=st.floats(0.1, 2)),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(two_hops, two_hops)
+@settings(max_examples=50, deadline=None)
+def test_a_part_is_the_mean_over_both_orders(
+    now: list[dict[str, Any]], before: list[dict[str, Any]]
+) -> None:
+    found = dealt(now, before, 2.0)
+    assume(len(found.hops) == 2)
+    for one, other in permutations(found.hops):
+        assert one.shapley == Fraction(one.cured + found.cured_by_all - other.cured, 2)
+
+
+def test_what_measures_nothing_deals_nothing() -> None:
+    empty = samples.requests(row(1))
+    assert bad_share(empty, samples.requests(*healthy(3)), "ttft", 1.0) is None
+    with pytest.raises(KeyError):
+        bad_share(empty.drop_columns(["weight"]), empty, "ttft", 1.0)
