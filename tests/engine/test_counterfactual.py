@@ -26,7 +26,7 @@ def test_a_delay_of_all_is_taken_back_from_all() -> None:
     assert (found.count, found.bad, found.cured_by_all) == (200, 200, 200)
     assert found.baseline_bad_ratio == 0
     [edge] = [h for h in found.hops if h.hop == "client>gateway"]
-    assert (edge.cured, edge.shapley, edge.is_lower_bound) == (200, 200, False)
+    assert (edge.cured, edge.shapley) == (200, Fraction(200)) and not edge.is_lower_bound
 
 
 def test_two_hops_that_are_needed_both_share_the_blame() -> None:
@@ -35,8 +35,8 @@ def test_two_hops_that_are_needed_both_share_the_blame() -> None:
     found = dealt(now, before, 0.3)
     assert found.cured_by_all == 50
     assert {h.hop: (h.cured, h.shapley) for h in found.hops} == {
-        "queue": (0, 25),
-        "retrieval": (0, 25),
+        "queue": (0, Fraction(25)),
+        "retrieval": (0, Fraction(25)),
     }
     assert {h.hop: h.is_lower_bound for h in found.hops} == {"queue": True, "retrieval": False}
 
@@ -53,8 +53,9 @@ def test_what_was_bad_before_is_not_blamed_on_a_hop() -> None:
 def test_many_hops_are_one_from_the_eighth_on() -> None:
     chosen = HOPS[: MOST_HOPS + 3]
     times = {hop.replace(">", "__"): 0.1 * (i + 1) for i, hop in enumerate(chosen)}
-    now = [row(i, **times) for i in range(30)]
-    before = [row(i, **dict.fromkeys(times, 0.01)) for i in range(30)]
+    told: dict[str, Any] = times
+    now = [row(i, **told) for i in range(30)]
+    before = [row(i, **dict.fromkeys(told, 0.01)) for i in range(30)]
     found = dealt(now, before, 0.5)
     assert len(found.hops) == MOST_HOPS + 1 and OTHERS in {h.hop for h in found.hops}
     assert sum(h.shapley for h in found.hops) == found.cured_by_all == 30
