@@ -55,7 +55,8 @@ def test_many_hops_are_one_from_the_eighth_on() -> None:
     times = {hop.replace(">", "__"): 0.1 * (i + 1) for i, hop in enumerate(chosen)}
     told: dict[str, Any] = times
     now = [row(i, **told) for i in range(30)]
-    before = [row(i, **dict.fromkeys(told, 0.01)) for i in range(30)]
+    quick: dict[str, Any] = dict.fromkeys(told, 0.01)
+    before = [row(i, **quick) for i in range(30)]
     found = dealt(now, before, 0.5)
     assert len(found.hops) == MOST_HOPS + 1 and OTHERS in {h.hop for h in found.hops}
     assert sum(h.shapley for h in found.hops) == found.cured_by_all == 30
