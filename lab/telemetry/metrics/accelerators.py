@@ -125,18 +125,21 @@ class Nccl(OnHosts):
             whose = np.array([card.replica for card in cards], np.int64)
             decode = ratio(did.decoded, did.steps)[:, whose]
             chunk = ratio(did.tokens - did.decoded, did.prefill_steps)[:, whose] + decode
-            for tokens, ran in ((decode, did.steps), (chunk, did.prefill_steps)):
-                self._told(exec_us, busbw, cards, whose, tokens, ran[:, whose], did)
+            for tokens, ran, prefills in (
+                (decode, did.steps, False),
+                (chunk, did.prefill_steps, True),
+            ):
+                late = did.straggle_us(whose, prefills)
+                self._told(exec_us, busbw, cards, whose, tokens, ran[:, whose], did, late)
         flat = (len(rows), len(cards) * len(SIZES))
         return self._as_written(host, rows, exec_us.reshape(flat), busbw.reshape(flat))
 
     def _told(
         self, exec_us: F64, busbw: F64, cards: tuple[Card, ...], whose: I64, tokens: F64, ran: F64,
-        did: Replicas,
+        did: Replicas, late: F64,
     ) -> None:  # fmt: skip
         size = tokens * did.message[:, whose]
         took = did.collective_us(whose, tokens)
-        late = ratio(did.straggle_s, did.steps * did.collectives)[:, whose] * 1e6
         last = np.array([card.rank == card.ranks - 1 for card in cards])
         # The slow rank comes last and waits for nobody; its peers wait for it in the kernel.
         slow = did.straggler[:, whose] < 1.0

@@ -10,7 +10,8 @@ together. A metric's labels are those it has in a Prometheus: the target's own a
 label of both is `exported_`. The gauges `_created` are left out.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -23,6 +24,7 @@ from tailburn.lab.telemetry.metrics.page import Page, Series
 
 F64 = NDArray[np.float64]
 
+_LE: Final = re.compile(r'(^|,)le="[^"]*"')
 _TOLD: Final = ("gauge", "histogram", "summary")
 """Types that OpenMetrics takes under any name; a counter has to end in `_total`."""
 
@@ -93,17 +95,26 @@ def open_metrics(target: Target, page: Page, values: F64, stamps: list[str]) -> 
         kind = series[columns[0]].kind
         counts = kind == "counter" and family.endswith("_total")
         name = family.removesuffix("_total") if counts else family
-        told = kind if counts or kind in _TOLD else "unknown"
-        yield f"# TYPE {name} {told}\n"
-        for column in columns:
-            head = f"{series[column].name}{{{_labels(target, series[column].labels)}}} "
-            there = values[:, column].tolist()
+        called = kind if counts or kind in _TOLD else "unknown"
+        yield f"# TYPE {name} {called}\n"
+        for group in _groups(series, columns):
+            heads = [f"{series[i].name}{{{_labels(target, series[i].labels)}}} " for i in group]
+            told = values[:, group].tolist()
             yield "".join(
                 f"{head}{value!r} {stamp}\n"
-                for value, stamp in zip(there, stamps, strict=True)
+                for row, stamp in zip(told, stamps, strict=True)
+                for head, value in zip(heads, row, strict=True)
                 if value == value
             ).replace(" inf ", " +Inf ")
     yield "# EOF\n"
+
+
+def _groups(series: Sequence[Series], columns: Sequence[int]) -> list[list[int]]:
+    """The series of a family that are told together, scrape by scrape: a histogram's parts."""
+    found: dict[str, list[int]] = {}
+    for i in columns:
+        found.setdefault(_LE.sub("", series[i].labels).strip(","), []).append(i)
+    return list(found.values())
 
 
 def _labels(target: Target, labels: str) -> str:

@@ -91,7 +91,7 @@ class Fronts:
                 (a.http_status == status) if status != 500 else (a.http_status == 500) | ~known
             )
             yield f"failed_{status}", of(mine, end, np.ones(len(a)))
-        yield "retried", of(a.attempt > 0, came, np.ones(len(a)))
+        yield "again", of(came >= 0, end, np.maximum(a.upstream_tries - 1, 0))
         sent = (went >= 0) & (a.replica >= 0)
         by = a.replica.astype(np.int64)
         yield "each_sent", Seen.of(went[sent], by[sent], np.ones(int(sent.sum())))

@@ -63,4 +63,6 @@ def _card(
     if own is None:
         return Card(slot, gpu, uuid, -1, 0, 0, 1)
     layout = fleet.pool_of(own[0]).layout
-    return Card(slot, layout.gpu, uuid, *own, layout.tensor_ranks, len(spread[own[0]]))
+    need = max(layout.tensor_ranks * layout.stages, layout.expert_ranks)
+    hosts = max(len(spread[own[0]]), -(-need // max(fleet.hosts[at].gpus, 1)))
+    return Card(slot, layout.gpu, uuid, *own, layout.tensor_ranks, hosts)

@@ -70,6 +70,18 @@ class Replicas:
         self.token_us = real[:, :, at + coef.ALLREDUCE_TOKEN] / 1e3
         self.bend = np.maximum(real[:, :, at + coef.ALLREDUCE_BEND], 0.1)
         self._over_the_interval()
+        read = layers * (real[:, :, at + coef.GEMM_READ] + real[:, :, at + coef.GEMM_FLOOR])
+        self._read_ns, self._work_ns = read, layers * real[:, :, at + coef.GEMM_TOKEN]
+
+    def straggle_us(self, r: "NDArray[np.int64]", prefilling: bool) -> F64:
+        """What peers of a slow rank wait for it in one all-reduce: longer where a step carries
+        part of a prompt, by as much as it computes longer."""
+        chunk = ratio(self.tokens - self.decoded, self.prefill_steps)
+        long = self._read_ns + chunk * self._work_ns
+        plain = np.maximum(self.steps - self.prefill_steps, 0.0)
+        weight = self.prefill_steps * long + plain * self._read_ns
+        each = ratio(self.straggle_s, weight) * (long if prefilling else self._read_ns)
+        return np.asarray(ratio(each, self.collectives)[:, r] * 1e6, np.float64)
 
     def _over_the_interval(self) -> None:
         """`allreduce_factor` as it was between scrapes, not at their instant: of the time that

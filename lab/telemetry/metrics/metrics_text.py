@@ -11,7 +11,7 @@ Without, what comes late is counted at the next scrape. Counters begin anew with
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -53,6 +53,7 @@ class Broken(Protocol):
 
     def answers(self, target: Target, at_ns: int) -> float | None: ...
     def text(self, target: Target, at_ns: int, text: bytes) -> bytes: ...
+    def touches(self, target: Target, name: str, counter: bool) -> bool: ...
     def value(
         self, target: Target, at_ns: int, name: str, labels: str, value: float, counter: bool
     ) -> float: ...
@@ -73,6 +74,12 @@ class Scrapes:
 
     def __len__(self) -> int:
         return len(self.at_ns)
+
+    def rows(self, which: slice) -> "Scrapes":
+        """Some of them."""
+        values = {name: values[which] for name, values in self.values.items()}
+        late = {name: late[which] for name, late in self.lateness_s.items()}
+        return replace(self, at_ns=self.at_ns[which], values=values, lateness_s=late)
 
     def late_s(self, target: Target, row: int) -> float | None:
         """By how many seconds the answer is late; None: there is none."""
@@ -114,12 +121,15 @@ class Scrapes:
         shown[np.isnan(late)] = np.nan
         if self.broken is None:
             return shown, late
-        for row, column in np.argwhere(~np.isnan(shown)).tolist():
-            one = page.series[chosen[column]]
+        for column, number in enumerate(chosen):
+            one = page.series[number]
             counter = one.kind in ("counter", "histogram", "summary")
-            shown[row, column] = self.broken.value(
-                target, int(self.at_ns[row]), one.name, one.labels, shown[row, column], counter
-            )
+            if not self.broken.touches(target, one.name, counter):
+                continue
+            for row in np.flatnonzero(~np.isnan(shown[:, column])).tolist():
+                shown[row, column] = self.broken.value(
+                    target, int(self.at_ns[row]), one.name, one.labels, shown[row, column], counter
+                )
         return shown, late
 
     def _of_target(self, target: Target, metrics: Collection[str] | None) -> pa.Table:

@@ -100,7 +100,7 @@ def _read(name: str, rows: list[str | Line], style: set[str]) -> None:
         if text.startswith("#!"):
             word, _, rest = text[2:].strip().partition(" ")
             if word == "include":
-                _read(rest.strip(), rows, style)
+                _read(rest.strip(), rows, set())
             else:
                 style.add(word)
         elif text.startswith("#"):
