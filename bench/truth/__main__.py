@@ -7,7 +7,6 @@ What was done stays in OUT.jsonl beside OUT.json, a line a run: begun again, it 
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shlex
@@ -16,91 +15,20 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
-from bench.truth.cell import kept_warm, run_cell, warm_up
-from bench.truth.grid import SEVERITIES, Ask, Cell, cells
+from bench.truth.batches import Batch, batches, estimated_s, probe, run_batch
+from bench.truth.grid import SEVERITIES, Ask, cells
 from bench.truth.kept import Kept, KeptError
 from bench.truth.report import scores_of, show
 from tailburn.lab.faults.parts import FaultError
-from tailburn.lab.workload import Profile, WorkloadError, load, named
-from tailburn.lab.workload.figures import FIGURES
+from tailburn.lab.workload import WorkloadError
 
-DAY: Final = 1_440
-NOON: Final = 720
-"""Warm-ups end at noon of a Tuesday, so that faults are in busy hours."""
 OUT: Final = Path("var/bench-truth/results.json")
-PROBE_MINUTES: Final = 30
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Runs that share a warm-up."""
-
-    key: str
-    warm_minutes: int
-    cells: tuple[Cell, ...]
-    workload: str | None
-
-    @property
-    def minutes(self) -> int:
-        """Minutes simulated in all."""
-        return self.warm_minutes + sum(cell.minutes for cell in self.cells)
-
-
-def batches(todo: Sequence[Cell], workload: str | None, warm_days: dict[float, int]) -> list[Batch]:
-    """Runs by what they share: fleet, workload, rate, seed; the longest first."""
-    given = profile_of(workload)
-    shared: dict[str, list[Cell]] = {}
-    for cell in todo:
-        of = f"{cell.fleet(given)}|{cell.profile(given).name}|{cell.per_s}|{cell.seed}"
-        shared.setdefault(hashlib.sha256(of.encode()).hexdigest()[:16], []).append(cell)
-    made = [
-        Batch(key, warm_days[some[0].per_s] * DAY + NOON, tuple(some), workload)
-        for key, some in shared.items()
-    ]
-    return sorted(made, key=lambda b: -b.minutes * b.cells[0].per_s)
-
-
-def profile_of(workload: str | None) -> Profile | None:
-    """The workload asked for, by name or from a file; None: what each scenario needs."""
-    if workload is None:
-        return None
-    return named(workload) if workload in FIGURES else load(Path(workload))
-
-
-def run_batch(batch: Batch, lines: Path, folder: Path) -> float:
-    """Warm up once, then each run; adds lines. Seconds of CPU it took."""
-    begun = time.process_time()
-    given = profile_of(batch.workload)
-    path = folder / f"{batch.key}.warm"
-    warm = kept_warm(path, batch.cells[0], given, batch.warm_minutes)
-    for cell in batch.cells:
-        Kept(lines).add(run_cell(cell, warm))
-    path.unlink()
-    return time.process_time() - begun
-
-
-def probe(rates: Sequence[float], workload: str | None) -> dict[float, float]:
-    """Seconds of CPU that a minute takes at each rate, measured on the usual fleet."""
-    given = profile_of(workload)
-    found = {}
-    for per_s in rates:
-        cell = Cell("S8", "medium", per_s, 0)
-        warm_up(cell, given, 10)  # compiled code loaded
-        found[per_s] = warm_up(cell, given, PROBE_MINUTES).took_s / PROBE_MINUTES
-    return found
-
-
-def estimated_s(work: Sequence[Batch], a_minute: dict[float, float], cores: int) -> float:
-    """Seconds until all is done, on so many cores."""
-    each = [batch.minutes * a_minute[batch.cells[0].per_s] for batch in work]
-    return max(sum(each) / cores, max(each, default=0.0))
 
 
 def _arguments() -> argparse.Namespace:
@@ -165,7 +93,7 @@ def main() -> int:
     if asked.estimate:
         return 0
     begun = time.monotonic()
-    _run(work, kept, asked.out.with_suffix(".warm"), asked.cores, console)
+    failed = _run(work, kept, asked.out.with_suffix(".warm"), asked.cores, console)
     wanted = {c.key for c in every}
     runs = [run for run in kept.runs() if run["cell"] in wanted]
     scores = scores_of(runs)
@@ -173,6 +101,7 @@ def main() -> int:
         "command": shlex.join(["python", "-m", "bench.truth", *sys.argv[1:]]),
         "settings": settings,
         "runs": len(runs),
+        "runs_missing": len(every) - len(runs),
         "estimated_s": round(soon_s),
         "took_s": round(time.monotonic() - begun),
         "cpu_s": round(sum(run["cpu_s"] for run in runs)),
@@ -187,12 +116,14 @@ def main() -> int:
         f"{result['command']}\n{len(runs)} runs in {_time(result['took_s'])}; {asked.out}",
         highlight=False,
     )
-    return 0
+    return 1 if failed else 0
 
 
-def _run(work: Sequence[Batch], kept: Kept, folder: Path, cores: int, console: Console) -> None:
+def _run(work: Sequence[Batch], kept: Kept, folder: Path, cores: int, console: Console) -> int:
+    """All batches; how many failed. One that fails costs its own runs, not the others'."""
     if not work:
-        return
+        return 0
+    failed = 0
     folder.mkdir(parents=True, exist_ok=True)
     # Fresh processes: each has its own compiled code's state, and gives its memory back.
     with ProcessPoolExecutor(
@@ -202,9 +133,14 @@ def _run(work: Sequence[Batch], kept: Kept, folder: Path, cores: int, console: C
         for number, one in enumerate(as_completed(waiting), 1):
             names = ", ".join(cell.key for cell in waiting[one].cells[:4])
             more = "" if len(waiting[one].cells) <= 4 else ", ..."
-            took = _time(one.result())
-            console.print(f"{number}/{len(work)} {names}{more}: {took} of CPU", highlight=False)
+            try:
+                took = f"{_time(one.result())} of CPU"
+            except Exception as err:
+                failed += 1
+                took = f"FAILED: {type(err).__name__}: {err}"
+            console.print(f"{number}/{len(work)} {names}{more}: {took}", highlight=False)
     shutil.rmtree(folder, ignore_errors=True)
+    return failed
 
 
 def _time(seconds: float) -> str:

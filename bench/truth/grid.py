@@ -44,7 +44,7 @@ class Cell:
     @property
     def _of(self) -> Scenario | Combination:
         if self.what == QUIET:
-            return scenario("S1")
+            return scenario("S21")
         return COMBINATIONS[self.what] if self.what in COMBINATIONS else scenario(self.what)
 
     def profile(self, given: Profile | None) -> Profile:

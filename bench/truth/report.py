@@ -14,7 +14,8 @@ from tailburn.lab.score import Estimate, Judged, Scores, Spent, outcome_of, scor
 
 CAUSES: Final = tuple(s.id for s in SCENARIOS.values() if s.pages)
 NEAREST: Final = {
-    s.id: tuple(c.scenario for c in s.confusable if c.scenario in SCENARIOS) for s in SCENARIOS.values()
+    s.id: tuple(c.scenario for c in s.confusable if c.scenario in SCENARIOS)
+    for s in SCENARIOS.values()
 }
 Run = dict[str, Any]
 

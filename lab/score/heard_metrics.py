@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,7 @@ _SIGNALS: Final[tuple[tuple[str, str], ...]] = (
 _RULES: Final = tuple((re.compile(pattern), signal) for pattern, signal in _SIGNALS)
 
 
+@cache
 def signal_of(metric: str) -> str | None:
     """The canonical signal that a metric's name stands for; None: of no use here."""
     return next((signal for rule, signal in _RULES if rule.fullmatch(metric)), None)

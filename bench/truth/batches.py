@@ -1,0 +1,84 @@
+"""Runs put together by the warm-up that they share, and how long they will take."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.truth.cell import kept_warm, run_cell, warm_up
+from bench.truth.grid import Cell
+from bench.truth.kept import Kept
+from tailburn.lab.workload import Profile, load, named
+from tailburn.lab.workload.figures import FIGURES
+
+DAY: Final = 1_440
+NOON: Final = 720
+"""Warm-ups end at noon of a Tuesday, so that faults are in busy hours."""
+PROBE_MINUTES: Final = 30
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs that share a warm-up."""
+
+    key: str
+    warm_minutes: int
+    cells: tuple[Cell, ...]
+    workload: str | None
+
+    @property
+    def minutes(self) -> int:
+        """Minutes simulated in all."""
+        return self.warm_minutes + sum(cell.minutes for cell in self.cells)
+
+
+def batches(todo: Sequence[Cell], workload: str | None, warm_days: dict[float, int]) -> list[Batch]:
+    """Runs by what they share: fleet, workload, rate, seed; the longest first."""
+    given = profile_of(workload)
+    shared: dict[str, list[Cell]] = {}
+    for cell in todo:
+        of = f"{cell.fleet(given)}|{cell.profile(given).name}|{cell.per_s}|{cell.seed}"
+        shared.setdefault(hashlib.sha256(of.encode()).hexdigest()[:16], []).append(cell)
+    made = [
+        Batch(key, warm_days[some[0].per_s] * DAY + NOON, tuple(some), workload)
+        for key, some in shared.items()
+    ]
+    return sorted(made, key=lambda b: -b.minutes * b.cells[0].per_s)
+
+
+def profile_of(workload: str | None) -> Profile | None:
+    """The workload asked for, by name or from a file; None: what each scenario needs."""
+    if workload is None:
+        return None
+    return named(workload) if workload in FIGURES else load(Path(workload))
+
+
+def run_batch(batch: Batch, lines: Path, folder: Path) -> float:
+    """Warm up once, then each run; adds lines. Seconds of CPU it took."""
+    begun = time.process_time()
+    given = profile_of(batch.workload)
+    path = folder / f"{batch.key}.warm"
+    warm = kept_warm(path, batch.cells[0], given, batch.warm_minutes)
+    for cell in batch.cells:
+        Kept(lines).add(run_cell(cell, warm))
+    path.unlink()
+    return time.process_time() - begun
+
+
+def probe(rates: Sequence[float], workload: str | None) -> dict[float, float]:
+    """Seconds of CPU that a minute takes at each rate, measured on the usual fleet."""
+    given = profile_of(workload)
+    found = {}
+    for per_s in rates:
+        cell = Cell("S21", "medium", per_s, 0)
+        warm_up(cell, given, 10)  # compiled code loaded
+        found[per_s] = warm_up(cell, given, PROBE_MINUTES).took_s / PROBE_MINUTES
+    return found
+
+
+def estimated_s(work: Sequence[Batch], a_minute: dict[float, float], cores: int) -> float:
+    """Seconds until all is done, on so many cores."""
+    each = [batch.minutes * a_minute[batch.cells[0].per_s] for batch in work]
+    return max(sum(each) / cores, max(each, default=0.0))
