@@ -22,8 +22,10 @@ class Card:
 
 def cards_of(fleet: Fleet) -> tuple[tuple[Card, ...], ...]:
     """The GPUs of each host. A replica takes its own host's, in order; what does not fit lies
-    on hosts that no replica names, then on any with room left; past that it is not shown."""
-    free = [list(range(host.gpus)) for host in fleet.hosts]
+    on hosts that no replica names, then on any with room left. One that finds no room at all is
+    given GPUs that its host should have; further ranks of one that did are not shown."""
+    slots = [host.gpus for host in fleet.hosts]
+    free = [list(range(count)) for count in slots]
     index = {host.name: i for i, host in enumerate(fleet.hosts)}
     named = {replica.host for replica in fleet.replicas}
     owner: dict[tuple[int, int], tuple[int, int]] = {}
@@ -39,14 +41,20 @@ def cards_of(fleet: Fleet) -> tuple[tuple[Card, ...], ...]:
     for at in order:
         while left and free[at]:
             owner[(at, free[at].pop(0))] = left.pop(0)
+    housed = {r for r, _ in owner.values()}
+    for r, rank in left:
+        at = index[fleet.replicas[r].host]
+        if r not in housed:
+            owner[(at, slots[at])] = r, rank
+            slots[at] += 1
     spread: dict[int, set[int]] = {}
     for (at, _), (r, _) in owner.items():
         spread.setdefault(r, set()).add(at)
     gpu = fleet.pools[0].layout.gpu
 
     def of_host(at: int) -> tuple[Card, ...]:
-        slots = range(fleet.hosts[at].gpus)
-        return tuple(_card(fleet, at, slot, owner.get((at, slot)), spread, gpu) for slot in slots)
+        here = range(slots[at])
+        return tuple(_card(fleet, at, slot, owner.get((at, slot)), spread, gpu) for slot in here)
 
     return tuple(of_host(at) for at in range(len(fleet.hosts)))
 

@@ -181,7 +181,7 @@ def _hosts(fleet: Fleet, cards: tuple[tuple[Card, ...], ...]) -> list[Target]:
             kinds[0] = ("node", "node_exporter", ("node_exporter", "node_infiniband"), 9100)
         if any(card.ranks > 1 for card in own):
             kinds += [("nccl", "nccl-inspector", ("nccl_inspector",), 9101)]
-        if any(card.replica >= 0 for card in own):
+        if any(replica.host == host.name for replica in fleet.replicas):
             kinds += [("node", "cadvisor", ("cadvisor",), 10250)]
         for kind, stack, pages, port in kinds:
             name = f"{stack}-{host.name}"
@@ -199,7 +199,7 @@ def _of_host(
     if kind == "nccl":
         # One series for each message size of each rank.
         cards = tuple(card for card in cards if card.ranks > 1 for _ in SIZES)
-    replicas = tuple(dict.fromkeys(card.replica for card in cards if card.replica >= 0))
+    replicas = [r for r, replica in enumerate(fleet.replicas) if replica.host == host]
     return {
         "host": host,
         "gpu": tuple(str(card.slot) for card in cards),

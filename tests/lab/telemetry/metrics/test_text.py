@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailburn.lab.telemetry.metrics import PageError, Scrapes
+from tailburn.lab.faults.catalogue import SCENARIOS
+from tailburn.lab.telemetry.metrics import MetricsText, PageError, Scrapes
+from tailburn.lab.telemetry.metrics.gpus import cards_of
 from tailburn.lab.telemetry.metrics.listing import (
     ENGINE_PAGES,
     GATEWAY_PAGES,
@@ -16,7 +18,9 @@ from tailburn.lab.telemetry.metrics.listing import (
     ROUTER_PAGES,
 )
 from tailburn.lab.telemetry.metrics.page import _go, _python, template
-from tests.lab.telemetry.metrics.running import parsed, run, target, value, with_stacks
+from tailburn.lab.telemetry.spans.of_fleet import wiring_of
+from tailburn.lab.world.world import World
+from tests.lab.telemetry.metrics.running import S, parsed, run, target, value, with_stacks
 
 STACKS = [
     *[{"engine": stack} for stack in ENGINE_PAGES],
@@ -134,6 +138,21 @@ def test_a_target_of_stack_none_is_not_scraped() -> None:
     here = run()
     scrapes = here.scrapes(with_stacks(here.fleet, gateway="none", engine="none"))[0]
     assert {one.kind for one in scrapes.targets} == {"router", "node", "dcgm", "nccl"}
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_the_fleet_of_every_scenario_has_pages(name: str) -> None:
+    fleet = SCENARIOS[name].fleet(4.0)
+    world = World(fleet, seed=1)
+    attempts = world.advance(31 * S)
+    scrapes = MetricsText(fleet, wiring_of(fleet)).feed(attempts, world.samples(31 * S))
+    assert len(scrapes) >= 2
+    for one in scrapes.targets:
+        assert scrapes.values[one.name].shape[1] == len(scrapes.pages[one.name].series)
+    engines = {one.name for one in scrapes.targets if one.kind == "engine"}
+    assert engines == {replica.name for replica in fleet.replicas}
+    owned = {c.replica for cards in cards_of(fleet) for c in cards if c.replica >= 0}
+    assert owned == set(range(len(fleet.replicas)))
 
 
 def test_targets_are_told_apart_and_carry_where_they_are() -> None:
