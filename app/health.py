@@ -16,9 +16,11 @@ from prometheus_client.registry import Collector
 
 from tailburn.app.collecting import Collecting
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.scrape_health import scrape_families
 from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.limits import Budget
 from tailburn.collector.doors.tally import Tally
+from tailburn.collector.scrape.scraper import Scraper
 from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store
 
@@ -38,6 +40,7 @@ def health_registry(
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
+    scraper: Scraper | None = None,
 ) -> CollectorRegistry:
     """A registry of its own; `collecting` is None until the store is open."""
     registry = CollectorRegistry()
@@ -46,6 +49,8 @@ def health_registry(
     registry.register(
         _Health(partial(_families, doors, series, slo_series, shown, collecting, ready))
     )
+    if scraper is not None:
+        registry.register(_Health(partial(scrape_families, scraper)))
     return registry
 
 

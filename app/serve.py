@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pyarrow as pa
 import uvloop
 from opentelemetry.trace import Tracer
 
@@ -24,7 +25,8 @@ from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
 from tailburn.app.opening import refuse_foreign, store_of
-from tailburn.app.parts import rules_of
+from tailburn.app.parts import catalogue_of, rules_of
+from tailburn.app.scraping import Places, places_of, scraper_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
@@ -40,6 +42,7 @@ from tailburn.collector.doors.limits import Budget, Limits
 from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
+from tailburn.collector.scrape.scraper import Scraper
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
@@ -99,6 +102,7 @@ class Service:
         tls: Tls | None,
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
+        places: Places,
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
@@ -114,6 +118,7 @@ class Service:
         self._series = RequestSeries()
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
+        self._scraper = self._scraper_of(places) if places else None
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
 
@@ -127,6 +132,8 @@ class Service:
         # gRPC binds its own; it was tried now to say what it would say after the recovery.
         sockets.pop("grpc_port").close()
         tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
+        places = places_of(settings, catalogue_of(settings))
+        stack.push_async_callback(places.close)
         refuse_foreign(settings.store)  # here already: the state's database is made before the lock
         try:
             state = await asyncio.to_thread(open_state, state_path(settings.store))
@@ -146,7 +153,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, rules, slos, state, tls, sockets, tracing)
+        return cls(settings, rules, slos, state, tls, sockets, tracing, places)
 
     def now_ns(self) -> int:
         """The time that all logic goes by: the wall's, or the senders'."""
@@ -179,8 +186,11 @@ class Service:
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
         await self._open_doors(stack, collecting, scheme)
-        upkeep = asyncio.create_task(self._upkeep(collecting))
-        stack.push_async_callback(_cancelled, upkeep)
+        beside = [asyncio.create_task(self._upkeep(collecting))]
+        if self._scraper is not None:
+            beside.append(asyncio.create_task(self._scraper.run()))
+        for task in beside:
+            stack.push_async_callback(_cancelled, task)
         # What lives from here on lives as long as the service: no collection need look at it.
         gc.collect()
         gc.freeze()
@@ -219,6 +229,13 @@ class Service:
                 # The next minute tries again; taking telemetry must not end for it.
                 log.exception("upkeep of the store failed")
 
+    def _scraper_of(self, places: Places) -> Scraper:
+        async def take(rows: pa.Table, tenant: str, received_ns: int) -> None:
+            await self.collecting.intake.take_rows(rows, tenant, received_ns)
+
+        catalogue = catalogue_of(self.settings)
+        return scraper_of(self.settings, catalogue, places, take, self._clock.now_ns)
+
     def _behind(self) -> Behind:
         shown = store_of(self.settings)
         return Behind(
@@ -233,6 +250,7 @@ class Service:
                 shown,
                 lambda: self._collecting,
                 lambda: self._not_ready is None,
+                self._scraper,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],
             not_ready=lambda: self._not_ready,

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,10 +36,17 @@ def new_client(connections: int) -> httpx.AsyncClient:
     )
 
 
-async def fetch(client: httpx.AsyncClient, url: str, bounds: Bounds) -> bytes:
-    """The body of a GET. Raises ScrapeError."""
+async def fetch(
+    client: httpx.AsyncClient,
+    url: str,
+    bounds: Bounds,
+    headers: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+) -> bytes:
+    """The body of a GET; of a POST where there is a form. Raises ScrapeError."""
+    asked = client.stream("POST" if form else "GET", url, headers=headers, data=form)
     try:
-        async with asyncio.timeout(bounds.timeout_s), client.stream("GET", url) as answer:
+        async with asyncio.timeout(bounds.timeout_s), asked as answer:
             return await _read(answer, bounds)
     except TimeoutError:
         raise ScrapeError(

@@ -10,16 +10,22 @@ from tailburn.collector.signals.targets import Target, target_of
 from tailburn.engine.problems import Problem
 
 
+def files_of(patterns: Sequence[Path]) -> list[Path]:
+    """The files that names with `*` stand for, and those named as they are."""
+    found: list[Path] = []
+    for pattern in patterns:
+        found += sorted(map(Path, glob.glob(str(pattern)))) if "*" in str(pattern) else [pattern]
+    return found
+
+
 def read_files(patterns: Sequence[Path], tenant: str) -> list[Target]:
     """The targets of all files; a name may hold `*`. Raises DiscoveryError with every fault."""
     found: list[Target] = []
     problems: list[Problem] = []
-    for pattern in patterns:
-        files = sorted(map(Path, glob.glob(str(pattern)))) if "*" in str(pattern) else [pattern]
-        for file in files:
-            targets, wrong = _read(file, tenant)
-            found += targets
-            problems += wrong
+    for file in files_of(patterns):
+        targets, wrong = _read(file, tenant)
+        found += targets
+        problems += wrong
     if problems:
         raise DiscoveryError("\n".join(map(str, problems)))
     return found

@@ -9,6 +9,7 @@ import httpx
 from tailburn.collector.errors import BadBody
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.scrape.ras import fetch_ras
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.exposition import Scanned, scan
 from tailburn.collector.signals.mapper import Mapped, Mapper
@@ -40,7 +41,8 @@ async def read_target(
     client: httpx.AsyncClient, url: str, mapper: Mapper, catalogue: Catalogue, bounds: Bounds
 ) -> Reading:
     """Raises ScrapeError."""
-    body = await fetch(client, url, bounds)
+    is_ras = url.startswith("ncclras:")
+    body = await (fetch_ras(url, bounds) if is_ras else fetch(client, url, bounds))
     if len(body) <= _INLINE_BYTES:
         return read_body(body, mapper, catalogue)
     return await asyncio.to_thread(read_body, body, mapper, catalogue)

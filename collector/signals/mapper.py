@@ -64,6 +64,7 @@ class Mapped:
     rows: dict[_Key, list[float]] = field(default_factory=dict)
     told: dict[str, Told] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    samples: int = 0  # of the answer that are for something
 
 
 class Mapper:
@@ -81,6 +82,7 @@ class Mapper:
         seen: dict[tuple[bytes, bytes], _Series | None] = {}
         met: set[tuple[bytes, int]] = set()
         silent: set[int] = set()
+        samples = 0
         columns = zip(scanned.names, scanned.labels, scanned.values, strict=True)
         for name, block, value in columns:
             key = name, block
@@ -97,10 +99,13 @@ class Mapper:
                 scanned.drop(Dropped.BLANK)
                 continue
             silent.update(series.silent)
+            samples += bool(series.parts)
             for part in series.parts:
                 found.setdefault(part.use.reading, []).append((part, value))
         self._seen = seen  # series that are gone are forgotten
-        return self._chosen(found, silent, scanned)
+        mapped = self._chosen(found, silent, scanned)
+        mapped.samples = samples
+        return mapped
 
     def _chosen(
         self, found: dict[int, list[tuple[_Part, float]]], silent: set[int], scanned: Scanned

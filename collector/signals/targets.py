@@ -23,8 +23,9 @@ class Target:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def scheme(self) -> str:
-        return urlsplit(self.url).scheme
+    def key(self) -> str:
+        """What tells it from every other target."""
+        return f"{self.job} {self.instance} {self.url}"
 
 
 def target_of(address: str, labels: Mapping[str, str], via: str, tenant: str) -> Target:

@@ -1,0 +1,169 @@
+"""Targets by the annotations that pods are given for Prometheus, asked of the API server.
+
+`prometheus.io/scrape: "true"`, and `prometheus.io/port`, `/path` and `/scheme` where they differ
+from the first port of a container, `/metrics` and `http`.
+"""
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import httpx
+import msgspec
+
+from tailburn.collector.scrape.errors import DiscoveryError, Reason, ScrapeError
+from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.signals.targets import Target, target_of
+
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_PREFIX: Final = "prometheus.io/"
+_PAGE: Final = 250
+_MOST_PAGES: Final = 200
+_BOUNDS: Final = Bounds(timeout_s=10.0, body_bytes=64 << 20)
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Port(msgspec.Struct):
+    containerPort: int = 0  # noqa: N815 (as the API writes it)
+
+
+class _Container(msgspec.Struct):
+    ports: list[_Port] | None = None
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""  # noqa: N815
+    containers: list[_Container] = msgspec.field(default_factory=list)
+
+
+class _Status(msgspec.Struct):
+    podIP: str = ""  # noqa: N815
+    phase: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _ListMetadata(msgspec.Struct):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+    metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """Where the API server is, and as whom it is asked. The token is read anew each time."""
+
+    url: str
+    account: Path = ACCOUNT
+
+
+def api_server(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiServer:
+    """That of the pod this runs in. Raises DiscoveryError outside a cluster."""
+    host = environment.get("KUBERNETES_SERVICE_HOST")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host or not (account / "token").is_file():
+        raise DiscoveryError(
+            f"no pod: want KUBERNETES_SERVICE_HOST and a service account in {account}"
+        )
+    return ApiServer(f"https://{f'[{host}]' if ':' in host else host}:{port}", account)
+
+
+def api_client(server: ApiServer) -> httpx.AsyncClient:
+    """A client that trusts the cluster's own authority."""
+    authority = server.account / "ca.crt"
+    trust = ssl.create_default_context(cafile=authority if authority.is_file() else None)
+    return httpx.AsyncClient(timeout=None, verify=trust, trust_env=False)
+
+
+class KubernetesFinder:
+    """The running pods that want to be read, of one namespace or all."""
+
+    name = "Kubernetes"
+
+    def __init__(
+        self,
+        server: ApiServer,
+        client: httpx.AsyncClient,
+        tenant: str,
+        namespace: str | None = None,
+    ) -> None:
+        self._server = server
+        self._client = client
+        self._tenant = tenant
+        self._namespace = namespace
+
+    async def find(self) -> Sequence[Target]:
+        found: list[Target] = []
+        following = ""
+        for _ in range(_MOST_PAGES):
+            pods = await self._page(following)
+            found += (t for pod in pods.items if (t := pod_target(pod, self._tenant)) is not None)
+            following = pods.metadata.continue_
+            if not following:
+                return found
+        raise DiscoveryError(f"over {_MOST_PAGES * _PAGE:,} pods: want targets_namespace")
+
+    async def _page(self, following: str) -> _Pods:
+        where = f"/namespaces/{quote(self._namespace)}" if self._namespace else ""
+        asked = {"limit": str(_PAGE), "fieldSelector": "status.phase=Running"}
+        if following:
+            asked["continue"] = following
+        url = f"{self._server.url}/api/v1{where}/pods?{urlencode(asked)}"
+        try:
+            token = (self._server.account / "token").read_text().strip()
+            headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
+            body = await fetch(self._client, url, _BOUNDS, headers)
+            return msgspec.json.decode(body, type=_Pods)
+        except OSError as error:
+            raise DiscoveryError(f"no token of the service account: {error.strerror}") from None
+        except ScrapeError as error:
+            raise DiscoveryError(f"the API server {error}{_remedy(error)}") from None
+        except msgspec.MsgspecError as error:
+            raise DiscoveryError(f"the API server's answer is no list of pods: {error}") from None
+
+
+def _remedy(error: ScrapeError) -> str:
+    if error.reason is Reason.STATUS and ("401" in str(error) or "403" in str(error)):
+        return ": the service account needs a role that may list pods; see docs/signals.md"
+    return ""
+
+
+def pod_target(pod: _Pod, tenant: str) -> Target | None:
+    """The target a pod is; None where it does not want to be read or has no address yet."""
+    annotations = pod.metadata.annotations or {}
+    labels = pod.metadata.labels or {}
+    if annotations.get(f"{_PREFIX}scrape") != "true" or not pod.status.podIP:
+        return None
+    ports = [p.containerPort for c in pod.spec.containers for p in c.ports or () if p.containerPort]
+    port = annotations.get(f"{_PREFIX}port") or (str(ports[0]) if ports else "80")
+    host = f"[{pod.status.podIP}]" if ":" in pod.status.podIP else pod.status.podIP
+    given = {
+        "__scheme__": annotations.get(f"{_PREFIX}scheme", "http"),
+        "__metrics_path__": annotations.get(f"{_PREFIX}path", "/metrics"),
+        "pod": pod.metadata.name,
+        "node": pod.spec.nodeName,
+        "job": labels.get("app.kubernetes.io/name") or labels.get("app") or pod.metadata.namespace,
+        "pool": labels.get("tailburn.io/pool", ""),
+        "model": labels.get("tailburn.io/model", ""),
+    }
+    via = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+    try:
+        return target_of(f"{host}:{port}", given, via, tenant)
+    except ValueError:
+        return None  # a pod's owner may write anything there
