@@ -42,6 +42,7 @@ _SIGNALS: Final[tuple[tuple[str, str], ...]] = (
     (r"container_cpu_cfs_throttled_(periods|seconds)_total|node_load1", "host_cpu"),
     (r"scrape_duration_seconds", "scrape_late"),
 )  # fmt: skip
+_COUNTED: Final = ("counter", "histogram", "summary")
 _RULES: Final = tuple((re.compile(pattern), signal) for pattern, signal in _SIGNALS)
 
 
@@ -78,7 +79,7 @@ class MetricsEar:
         late = scrapes.lateness_s[target.name]
         values = scrapes.values[target.name][:, at].copy()
         values[self._silent(scrapes, late)] = np.nan
-        counters = [j for j, i in enumerate(at) if page.series[i].kind != "gauge"]
+        counters = [j for j, i in enumerate(at) if page.series[i].kind in _COUNTED]
         before = self._last.get(target.name, values[:1])
         if len(values):
             self._last[target.name] = values[-1:].copy()
