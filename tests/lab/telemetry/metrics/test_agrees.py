@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailburn.lab.fleet import arrays_of
 from tailburn.lab.records import Attempts
+from tailburn.lab.telemetry.metrics.engines import Engines
+from tailburn.lab.telemetry.metrics.rows import Rows
 from tailburn.lab.telemetry.metrics.tally import Pending, Seen, Tally
+from tailburn.lab.world import engine_layout as c
+from tailburn.lab.world.samples import Samples
 from tests.lab.telemetry.metrics.running import (
     Run,
     column,
@@ -205,3 +210,26 @@ def _seen(of: list[tuple[int, int, float]]) -> Seen:
         np.array([s[1] for s in of], np.int64),
         np.array([s[2] for s in of], np.float64),
     )
+
+
+def test_gauges_of_vllm_stay_as_they_were_when_all_requests_are_given_up() -> None:
+    """They are set by steps that had outputs; the next step that has some sets them again."""
+    here = run()
+    engines = Engines(here.fleet, arrays_of(here.fleet))
+    rows = [here.samples[0].rows(slice(i, i + 1)) for i in range(4)]
+    engine = np.stack([rows[3].engine[0]] * 5)
+    engine[1:3, 0, c.RUNNING_COUNT] = engine[1:3, 0, c.WAITING_COUNT] = 0
+    engine[1:3, 0, c.CLEAN] = engine[1:3, 0, c.BLOCKS]
+    engine[1:3, 0, c.CACHE] = 0
+    engine[1:, 0, c.N_ABORTED] += 9
+    engine[3:, 0, c.STEPS] += 40
+    engine[3:, 0, c.N_FINISHED] += 1
+    one = rows[3]
+    arrays = [np.arange(5) * 15 * 10**9, engine]
+    arrays += [np.concatenate([getattr(one, name)] * 5) for name in
+               ("engine_real", "replicas", "stations", "gateways", "pools")]  # fmt: skip
+    told = engines.signals(Rows(Samples.of(arrays), one, 0))
+    true, shown = np.asarray(told["kv_usage"][0]), np.asarray(told["shown_kv_usage"][0])
+    assert true[0] > 0 and true[1] == true[2] == 0
+    assert shown.tolist() == [true[0], true[0], true[0], true[3], true[4]]
+    assert np.asarray(told["shown_running"][0])[1] == engine[0, 0, c.RUNNING_COUNT] > 0

@@ -9,6 +9,8 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from tailburn.lab.faults.parts import TelemetryFault
+from tailburn.lab.faults.telemetry import ScrapeFaults
 from tailburn.lab.telemetry.metrics import LiveTargets, ScrapeFiles, Target
 from tests.lab.telemetry.metrics.running import EPOCH, S, column, joined, parsed, run, target, value
 
@@ -167,3 +169,38 @@ def test_files_pass_the_strict_parser_and_keep_labels_of_both(tmp_path: Path) ->
 
 def _strictly(path: Path) -> list[Metric]:
     return list(text_string_to_metric_families(path.read_text()))  # type: ignore[no-untyped-call]
+
+
+def test_text_and_series_have_the_same_resets_gaps_and_stuck_gauges() -> None:
+    end = 180 * S
+    faults = (
+        TelemetryFault("counter_reset", 1.0, "vllm-0", 80 * S, end),
+        TelemetryFault("kv_stuck", 0.0, "kind:engine", 60 * S, end),
+        TelemetryFault("scrape_gap", 0.4, "vllm-1", 0, end),
+    )
+    broken = ScrapeFaults(faults, seed=3)
+    told = run().scrapes(broken=broken)
+    table = joined(told)
+    pages = [
+        one.text(target(one, "vllm-0"), row) for one in told for row in range(len(one)) if len(one)
+    ]
+    for name in ("vllm:generation_tokens_total", "vllm:time_to_first_token_seconds_count"):
+        shown = column(table, name, "vllm-0")
+        assert shown == [value(page, name) for page in pages if page is not None]
+        assert [i for i in range(1, 12) if shown[i] < shown[i - 1]] == [6]
+    usage = column(table, "vllm:kv_cache_usage_perc", "vllm-0")
+    assert min(usage[1:4]) > 0 and set(usage[4:]) == {0.0}
+    assert 3 < len(column(table, "vllm:num_requests_running", "vllm-1")) < 11
+
+
+def test_a_tokenizer_that_is_behind_makes_scrapes_late_and_then_none() -> None:
+    """The engine's front end answers scrapes from the loop that waits for its tokenizer."""
+    here = run((("tokenizer_factor", 600.0, "vllm-0", 60, 400),))
+    table = joined(here.scrapes(), ("scrape_duration_seconds", "up"))
+    late = column(table, "scrape_duration_seconds", "vllm-0")
+    assert max(late[:4]) < 0.1
+    assert max(late[5:]) > 1.0
+    assert max(column(table, "scrape_duration_seconds", "vllm-1")) < 0.1
+    assert all(
+        up == (one < 10.0) for up, one in zip(column(table, "up", "vllm-0"), late, strict=True)
+    )
