@@ -62,5 +62,5 @@ def _group(value: Value, file: Path, tenant: str) -> list[Target]:
         try:
             found.append(target_of(address, labels, f"{file}:{item.line}", tenant))
         except ValueError as error:
-            item.fault(str(error))
+            item.fault(str(error).removeprefix(f"{address!r}: "))
     return found

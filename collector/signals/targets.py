@@ -37,9 +37,12 @@ def target_of(address: str, labels: Mapping[str, str], via: str, tenant: str) ->
     scheme = labels.get("__scheme__") or "http"
     path = labels.get("__metrics_path__") or "/metrics"
     url = address if "://" in address else f"{scheme}://{address}"
-    parts = urlsplit(url)
-    port = parts.port  # raises ValueError
-    if not parts.hostname or parts.scheme not in ("http", "https", "ncclras"):
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError as error:
+        raise ValueError(f"{address!r}: {error}") from None
+    if not host or parts.scheme not in ("http", "https", "ncclras"):
         raise ValueError(f"{address!r}: want host:port, or a URL of http, https or ncclras")
     if parts.scheme != "ncclras":
         path = path if path.startswith("/") else f"/{path}"

@@ -63,7 +63,7 @@ def test_check_says_what_a_file_of_targets_has_wrong(run: Run, tmp_path: Path) -
     told = run("signals", "check", "--file", "targets.yaml")
     assert told.code == 2
     assert "targets.yaml:1: file[0].target: is not known; want one of labels, targets" in told.err
-    assert "targets.yaml:2: file[1].targets[0]: 'x:y'" in told.err
+    assert "targets.yaml:2: file[1].targets[0]: 'x:y' Port could not" in told.err
 
 
 def test_check_without_a_target_says_how_to_name_one(run: Run) -> None:

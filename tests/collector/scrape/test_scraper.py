@@ -1,0 +1,268 @@
+"""Rounds over many targets, good and bad: each bad one costs itself one line and nobody else."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from tailburn.collector.errors import Busy
+from tailburn.collector.scrape.discovery import Discovery
+from tailburn.collector.scrape.errors import Reason
+from tailburn.collector.scrape.fetch import Bounds, new_client
+from tailburn.collector.scrape.prometheus import PrometheusSource
+from tailburn.collector.scrape.scraper import Pace, Scraper
+from tailburn.collector.scrape.tally import KEPT, REFUSED, UNKNOWN
+from tailburn.collector.signals.exposition import Dropped
+from tailburn.collector.signals.loading import load_catalogue
+from tailburn.collector.signals.targets import Target, target_of
+from tests.collector.scrape.answers import Answer, client_of, hangs, http, listening, pours, says
+
+NOW_NS = 1_796_145_000_000_000_000
+PACE = Pace(interval_s=15.0, bounds=Bounds(timeout_s=5.0, body_bytes=1 << 20))
+
+
+@dataclass
+class Taken:
+    """What was made durable; the log is full while `problem` is set."""
+
+    tables: list[tuple[str, int, pa.Table]] = field(default_factory=list)
+    problem: str = ""
+
+    async def __call__(self, rows: pa.Table, tenant: str, received_ns: int) -> None:
+        if self.problem:
+            raise Busy(self.problem)
+        self.tables.append((tenant, received_ns, rows))
+
+    def values(self) -> dict[tuple[str, str], float]:
+        """By replica's target and signal."""
+        return {
+            (row["resource"], row["name"]): row["value"]
+            for _, _, table in self.tables
+            for row in table.to_pylist()
+        }
+
+
+@dataclass
+class Listed:
+    """A list of targets that can be changed."""
+
+    targets: Sequence[Target]
+    name: str = "a test"
+
+    async def find(self) -> Sequence[Target]:
+        return self.targets
+
+
+def targets(*addresses: str) -> Listed:
+    return Listed([target_of(address, {}, "a test", "acme") for address in addresses])
+
+
+@dataclass
+class Bench:
+    """A scraper over a list, its client answered by `handler`."""
+
+    listed: Listed
+    handler: Callable[[httpx.Request], httpx.Response]
+    taken: Taken = field(default_factory=Taken)
+    prometheus: PrometheusSource | None = None
+
+    def __post_init__(self) -> None:
+        self.scraper = Scraper(
+            load_catalogue(),
+            Discovery([self.listed]),
+            client_of(self.handler),
+            self.taken,
+            lambda: NOW_NS,
+            PACE,
+            self.prometheus,
+        )
+
+    def round(self) -> None:
+        self.taken.tables.clear()
+        asyncio.run(self.scraper.round())
+
+
+def text(answer: str) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda request: httpx.Response(200, text=answer)
+
+
+def test_rows_of_every_target_are_taken_at_the_time_handed_in() -> None:
+    bench = Bench(targets("a:1", "b:1"), text("tgi_queue_size 3\n"))
+    bench.round()
+    assert len(bench.taken.tables) == 2
+    for tenant, received_ns, table in bench.taken.tables:
+        assert (tenant, received_ns) == ("acme", NOW_NS)
+        assert table.column("received_ns").to_pylist() == [NOW_NS] * 2
+        assert table.column("name").to_pylist() == ["up", "requests_waiting"]
+
+
+@pytest.mark.timeout(60)
+def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    good = "vllm:num_requests_waiting 3\nvllm:num_requests_running 4\n"
+    long_label = 'vllm:num_requests_running{a="' + "x" * 900_000 + '"} 1\n'
+    twice = 'tgi_queue_size{a="1"} 1\ntgi_queue_size{a="1"} 2\nvllm:num_requests_waiting NaN\n'
+    answers: dict[str, Answer] = {
+        "good": says(http(good.encode())),
+        "hangs": hangs,
+        "pours": pours,
+        "html": says(http(b"<html>")),
+        "long": says(http((long_label + good).encode())),
+        "twice": says(http(twice.encode())),
+        "dies": says(http(good.encode(), length=9_999)),
+    }
+
+    async def run() -> tuple[Scraper, Taken, dict[str, str]]:
+        taken, names, listed = Taken(), {}, Listed([])
+        async with new_client(16) as client:
+            bounds = Bounds(timeout_s=1.0, body_bytes=1 << 20)
+            scraper = Scraper(
+                load_catalogue(), Discovery([listed]), client, taken, lambda: NOW_NS,
+                Pace(2.0, bounds),
+            )  # fmt: skip
+            async with asyncio.TaskGroup() as group:
+                stop = asyncio.Event()
+
+                async def serve(name: str, answer: Answer) -> None:
+                    async with listening(answer) as port:
+                        names[name] = f"127.0.0.1:{port}"
+                        await stop.wait()
+
+                for name, answer in answers.items():
+                    group.create_task(serve(name, answer))
+                while len(names) < len(answers):
+                    await asyncio.sleep(0.01)
+                listed.targets = [target_of(at, {}, name, "x") for name, at in names.items()]
+                await scraper.round()
+                await scraper.round()
+                stop.set()
+        return scraper, taken, names
+
+    scraper, taken, names = asyncio.run(run())
+    standings = {standing.via: standing for standing in scraper.tally.targets.values()}
+    assert {name: standing.reason for name, standing in standings.items()} == {
+        "good": Reason.UP,
+        "hangs": Reason.TIMEOUT,
+        "pours": Reason.TOO_LARGE,
+        "html": Reason.NOT_METRICS,
+        "long": Reason.UP,
+        "twice": Reason.UP,
+        "dies": Reason.BROKEN,
+    }
+    assert standings["long"].message.startswith("samples left out: line over 64 KiB (1); first: ")
+    assert standings["twice"].message == (
+        "samples left out: not a number (1), same series twice (1)"
+    )
+    # Two rounds, one line for each that is not well, none for the good one.
+    assert len(caplog.records) == 6
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+    rows = [row for _, _, table in taken.tables for row in table.to_pylist()]
+    of_good = [r["value"] for r in rows if names["good"] in r["resource"]]
+    assert of_good == [1.0, 3.0, 4.0] * 2
+    down = [r["value"] for r in rows if names["hangs"] in r["resource"]]
+    assert down == [0.0, 0.0]
+
+
+def test_every_sample_of_an_answer_has_a_fate() -> None:
+    answer = (
+        "tgi_queue_size 1\ntgi_queue_size 2\ntgi_queue_size x\npython_info 1\n"
+        'nv_trt_llm_request_metrics{request_type="context"} 1\nDCGM_FI_DEV_SM_CLOCK 9.3e18\n'
+        "tgi_batch_current_size NaN\n"
+    )
+    bench = Bench(targets("a:1"), text(answer))
+    bench.round()
+    assert bench.scraper.tally.samples == {
+        KEPT: 1,
+        UNKNOWN: 2,
+        Dropped.DUPLICATE: 1,
+        Dropped.BROKEN: 1,
+        Dropped.NAN: 1,
+        Dropped.BLANK: 1,
+    }
+
+
+def test_a_target_that_comes_back_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    answer = httpx.Response(503)
+    bench = Bench(targets("a:1"), lambda request: answer)
+    bench.round()
+    bench.round()
+    answer = httpx.Response(200, text="tgi_queue_size 1\n")
+    bench.round()
+    bench.round()
+    told = [record.getMessage() for record in caplog.records if "target" in record.getMessage()]
+    assert told == [
+        "target a:1 (a test): answers HTTP 503",
+        "target a:1 (a test) is read again",
+    ]
+    assert bench.scraper.tally.reads == {Reason.STATUS: 2, Reason.UP: 2}
+
+
+def test_a_full_log_loses_this_answer_alone_and_says_so() -> None:
+    bench = Bench(targets("a:1"), text("tgi_queue_size 1\n"))
+    bench.taken.problem = "the log is at its bound"
+    bench.round()
+    (standing,) = bench.scraper.tally.targets.values()
+    assert standing.message == "read, but not taken: the log is at its bound"
+    assert bench.scraper.tally.samples[REFUSED] == 2
+    bench.taken.problem = ""
+    bench.round()
+    assert len(bench.taken.tables) == 1
+
+
+def test_a_target_that_is_no_longer_named_is_forgotten() -> None:
+    bench = Bench(targets("a:1", "b:1"), text("tgi_queue_size 1\n"))
+    bench.round()
+    bench.listed.targets = bench.listed.targets[1:]
+    bench.round()
+    assert [s.instance for s in bench.scraper.tally.targets.values()] == ["b:1"]
+
+
+def test_labels_of_a_target_that_change_are_taken_up() -> None:
+    bench = Bench(targets("a:1"), text("tgi_queue_size 1\n"))
+    bench.round()
+    bench.listed.targets = [target_of("a:1", {"pool": "batch"}, "", "acme")]
+    bench.round()
+    ((_, _, table),) = bench.taken.tables
+    assert all('"pool": "batch"' in labels for labels in table.column("labels").to_pylist())
+
+
+def test_a_prometheus_is_asked_beside_and_its_failure_costs_no_target() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.startswith("/api"):
+            return httpx.Response(500)
+        return httpx.Response(200, text="tgi_queue_size 1\n")
+
+    source = PrometheusSource("http://prometheus:9090", load_catalogue(), "acme")
+    bench = Bench(targets("a:1"), answer, prometheus=source)
+    bench.round()
+    standings = {s.instance: s.reason for s in bench.scraper.tally.targets.values()}
+    assert standings == {"a:1": Reason.UP, "prometheus:9090": Reason.STATUS}
+    assert len(bench.taken.tables) == 1
+
+
+def test_rows_out_of_a_prometheus_are_those_of_its_targets() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        metric = {"__name__": "tgi_queue_size", "job": "chat", "instance": "b:2"}
+        result = [{"metric": metric, "value": [1.0, "7"]}] if b"tgi" in request.content else []
+        return httpx.Response(200, json={"status": "success", "data": {"result": result}})
+
+    source = PrometheusSource("http://prometheus:9090", load_catalogue(), "acme")
+    bench = Bench(Listed([]), answer, prometheus=source)
+    bench.round()
+    ((tenant, _, table),) = bench.taken.tables
+    assert tenant == "acme"
+    assert table.select(["name", "service", "value"]).to_pylist() == [
+        {"name": "up", "service": "chat", "value": 1.0},
+        {"name": "requests_waiting", "service": "chat", "value": 7.0},
+    ]
+
+
+def test_moments_are_spread_over_what_the_time_out_leaves_of_a_round() -> None:
+    assert PACE.spread_s == 10.0
+    assert Pace(interval_s=5.0, bounds=Bounds(timeout_s=5.0)).spread_s == 0.0
