@@ -7,6 +7,7 @@ from tailburn.lab.fleet import Fleet, Pool, Role, arrays_of
 from tailburn.lab.fleet.arrays import FleetArrays, blocks_that_fit
 from tailburn.lab.telemetry.metrics.accelerators import SIZES
 from tailburn.lab.telemetry.metrics.gpus import Card, cards_of
+from tailburn.lab.telemetry.metrics.machines import IMAGES
 from tailburn.lab.telemetry.metrics.page import Variables
 from tailburn.lab.telemetry.spans.wiring import Place, Wiring
 
@@ -199,7 +200,8 @@ def _of_host(
     if kind == "nccl":
         # One series for each message size of each rank.
         cards = tuple(card for card in cards if card.ranks > 1 for _ in SIZES)
-    replicas = [r for r, replica in enumerate(fleet.replicas) if replica.host == host]
+    # Of a pod one series for each release that it may show.
+    replicas = [r for r, one in enumerate(fleet.replicas) if one.host == host for _ in IMAGES]
     return {
         "host": host,
         "gpu": tuple(str(card.slot) for card in cards),
@@ -217,6 +219,7 @@ def _of_host(
         "cgroup": tuple(
             f"/kubepods.slice/kubepods-pod{hash_of(names[r]):x}.slice" for r in replicas
         ),
+        "image": IMAGES * (len(replicas) // len(IMAGES)),
         "ib": tuple(f"mlx5_{i}" for i in range(len(cards))),
         "cpu": tuple(str(i) for i in range(8)),
     }

@@ -1,5 +1,8 @@
 """Machines as node_exporter shows them, and their pods as the kubelet's cadvisor does."""
 
+from collections.abc import Iterable
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,16 +12,42 @@ from tailburn.lab.telemetry.metrics.hosts import OnHosts, Replicas
 from tailburn.lab.telemetry.metrics.rows import Rows
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world import layout as w
+from tailburn.lab.world.knobs import Level
+from tailburn.lab.world.scopes import things
 
 F64 = NDArray[np.float64]
 Found = NDArray[np.intp]
 
 
+IMAGES = ("registry.local/engine:1", "registry.local/engine:2")
+"""Of a container, by its release."""
+
+
+class Turned(Protocol):
+    """A knob turned, as faults have it: of all, `release` is seen in a pod's image alone."""
+
+    @property
+    def knob(self) -> str: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+
+
 class Node(OnHosts):
     """A machine, as node_exporter has it, and its pods as the kubelet's cadvisor has them."""
 
-    def __init__(self, fleet: Fleet, arrays: FleetArrays) -> None:
+    def __init__(self, fleet: Fleet, arrays: FleetArrays, turns: Iterable[Turned] = ()) -> None:
         super().__init__(fleet, arrays)
+        self._releases = [
+            (things(Level.REPLICA, turn.scope, arrays), turn)
+            for turn in turns
+            if turn.knob == "release"
+        ]
         names = [host.name for host in fleet.hosts]
         self._cores = np.array([host.cores for host in fleet.hosts], np.float64)
         self._clock_s = np.array([host.clock_offset_ms / 1e3 for host in fleet.hosts])
@@ -53,7 +82,7 @@ class Node(OnHosts):
         found = self._cpu(host, span, share, np.max(stalled[:, here], axis=1, initial=0.0))
         found |= self._network(host, rows, here, fronts)
         found |= self._infiniband(host, rows, did)
-        found |= self._pods(host, span, pod[:, here], stalled[:, here])
+        found |= self._pods(host, rows, here, pod[:, here], stalled[:, here])
         epoch, at = rows.epoch_unix_ns / 1e9, rows.samples.at_ns / 1e9
         ahead = self._clock_s[host] + self._drift[host] * at
         found |= {
@@ -127,14 +156,28 @@ class Node(OnHosts):
             "none": 0.0 * moved,
         }
 
-    def _pods(self, host: int, span: F64, pod: F64, stalled: F64) -> dict[str, F64]:
+    def _pods(self, host: int, rows: Rows, here: Found, pod: F64, stalled: F64) -> dict[str, F64]:
         """cgroup CPU of each replica's pod; its quota is 100 ms periods."""
         grown, key = self.grown, f"{host} pod "
+        span, at_ns = rows.seconds, rows.samples.at_ns
         periods = np.full_like(pod, 10.0) * span[:, None]
         hit = np.where(stalled > 0.03, np.clip(1.6 * stalled, 0.0, 1.0), 0.0)
-        return {
+        found = {
             "pod_cpu_s": grown.of(key + "cpu", pod, 900.0),
             "pod_periods": np.round(grown.of(key + "periods", periods)),
             "pod_throttled": np.round(grown.of(key + "throttled", periods * hit)),
             "pod_throttled_s": grown.of(key + "throttled_s", stalled * span[:, None] * 4.0),
         }
+        shown = self._images(here, at_ns)
+        pods = np.repeat(np.arange(len(here)), len(IMAGES))
+        return {name: np.where(shown, values[:, pods], np.nan) for name, values in found.items()}
+
+    def _images(self, here: Found, at_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[scrape, replica and image] whether it is the one that the pod runs."""
+        image = np.zeros((len(at_ns), len(here)), np.int64)
+        for which, turn in self._releases:
+            on = (turn.start_ns <= at_ns) & (at_ns < turn.end_ns)
+            value = min(max(int(turn.value), 0), len(IMAGES) - 1)
+            image[np.ix_(on, np.isin(here, which))] = value
+        all_ = np.tile(np.arange(len(IMAGES)), len(here))
+        return np.asarray(np.repeat(image, len(IMAGES), axis=1) == all_[None, :])

@@ -10,7 +10,7 @@ come out that much behind their time, so that histograms hold what had been obse
 Without, what comes late is counted at the next scrape. Counters begin anew with a process.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -25,7 +25,7 @@ from tailburn.lab.telemetry.metrics.boards import Board, Signals
 from tailburn.lab.telemetry.metrics.engines import Engines
 from tailburn.lab.telemetry.metrics.fronts import Gateways, Routers
 from tailburn.lab.telemetry.metrics.listing import Target, targets
-from tailburn.lab.telemetry.metrics.machines import Node
+from tailburn.lab.telemetry.metrics.machines import Node, Turned
 from tailburn.lab.telemetry.metrics.page import Line, Page, template
 from tailburn.lab.telemetry.metrics.rows import Rows
 from tailburn.lab.telemetry.metrics.tally import Pending, Tally
@@ -185,7 +185,9 @@ class MetricsText:
         epoch_unix_ns: int = 0,
         hold_ns: int = 0,
         broken: Broken | None = None,
+        turns: Iterable[Turned] = (),
     ) -> None:
+        """`turns`: the knobs that will be turned, of which `release` shows in a pod's image."""
         self.targets = targets(fleet, wiring)
         self.broken = broken
         self._epoch, self._hold = epoch_unix_ns, hold_ns
@@ -197,7 +199,7 @@ class MetricsText:
             "router": Routers(fleet, arrays),
             "dcgm": Dcgm(fleet, arrays),
             "nccl": Nccl(fleet, arrays),
-            "node": Node(fleet, arrays),
+            "node": Node(fleet, arrays, turns),
         }
         self._kinds = {target.name: target.kind for target in self.targets}
         self._pages = {t.name: Page(template(*t.pages), t.variables) for t in self.targets}

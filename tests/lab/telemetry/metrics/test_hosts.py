@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from tailburn.lab.faults.parts import Turn as TurnOfFault
 from tailburn.lab.fleet import Host, standard
 from tailburn.lab.fleet.parts import Fleet
 from tailburn.lab.physics import Layout
 from tailburn.lab.telemetry.metrics.gpus import cards_of
-from tests.lab.telemetry.metrics.running import Turn, column, joined, run, target, value
+from tests.lab.telemetry.metrics.running import S, Turn, column, joined, run, target, value
 
 BOTH = (
     ("sm_clock_ratio", 0.7, "vllm-0", 60, 400),
@@ -132,3 +133,17 @@ def test_clocks_of_hosts_are_off_by_what_the_fleet_says() -> None:
     assert value(text, "node_timex_offset_seconds") == pytest.approx(
         -host.clock_offset_ms / 1e3, abs=1e-4
     )
+
+
+def test_a_release_shows_in_the_image_of_its_pods() -> None:
+    turn = TurnOfFault("release", 1.0, "vllm-1", 60 * S, 120 * S)
+    table = joined(run().scrapes(turns=(turn, TurnOfFault("hbm_ratio", 0.8, "all", 0, S))))
+    name = "container_cpu_usage_seconds_total"
+    shown = {
+        (pod, image): len(column(table, name, "cadvisor-node-0", f'pod="{pod}"', f"engine:{image}"))
+        for pod in ("vllm-0", "vllm-1")
+        for image in (1, 2)
+    }
+    assert shown == {
+        ("vllm-0", 1): 12, ("vllm-0", 2): 0, ("vllm-1", 1): 8, ("vllm-1", 2): 4,
+    }  # fmt: skip
