@@ -2,6 +2,7 @@
 # make test       everything a change must pass, at most 20 minutes on 2 cores
 # make test-long  the soak, fuzz and kill runs that take longer
 # make bench      figures, each beside a baseline measured in the same run
+# make bench-truth  known faults, and what detectors make of them (QUICK=1: ten minutes)
 # make lint       style and types only
 # make format     rewrite the files in the project's style
 
@@ -10,7 +11,7 @@ BIN := .venv/bin
 STAMPS := .make
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: run test test-long bench lint format clean
+.PHONY: run test test-long bench bench-truth lint format clean
 .DELETE_ON_ERROR:
 
 run: $(STAMPS)/installed
@@ -24,6 +25,13 @@ test-long: $(STAMPS)/dev $(STAMPS)/programs/done $(STAMPS)/exporters
 
 bench: $(STAMPS)/dev
 	@$(BIN)/python -m bench
+
+# SCENARIOS="S1 S8" RATES="1 10" SEEDS=3 WORKLOAD=FILE OUT=FILE.json narrow or replace parts of it.
+bench-truth: $(STAMPS)/dev
+	@$(BIN)/python -m bench.truth $(if $(QUICK),--quick) \
+	    $(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(RATES),--rates $(RATES)) \
+	    $(if $(SEEDS),--seeds $(SEEDS)) $(if $(WORKLOAD),--workload $(WORKLOAD)) \
+	    $(if $(OUT),--out $(OUT))
 
 lint: $(STAMPS)/dev
 	@$(BIN)/ruff check --quiet .

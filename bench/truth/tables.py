@@ -40,6 +40,8 @@ MINUTE_NS: Final = 60 * 10**9
 RAW: Final = RawRule()
 GUARDED: Final = Guarded()
 COUNTED: Final = Guarded(hour_ratio=0.0)
+FOUND: Final = 6
+"""A median of fewer delays is chance."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ def detection_cells(
             yield Cell("7.4", what, "recall", tally.hits / tally.faults, stated.recall[factor],
                        0.15, 1.0)  # fmt: skip
         delays = tallies[rule, uses[0], factors[-1]].delays
-        if factors[-1] == 2.0 and delays:
+        if factors[-1] == 2.0 and len(delays) >= FOUND:
             what = f"{per_s} req/s, {uses[0]:g} busy, x2: {rule}"
             yield Cell("7.4", what, "median delay, min", float(np.median(delays)) / 60,
                        stated.delay_min, 4.0)  # fmt: skip

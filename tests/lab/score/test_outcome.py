@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailburn.lab.score import (
@@ -51,6 +51,7 @@ OUTCOMES = st.builds(
 
 
 @given(OUTCOMES)
+@settings(max_examples=25)
 def test_what_is_written_is_read_again(outcome: Outcome) -> None:
     assert outcome_of(json.loads(json.dumps(outcome.to_json()))) == outcome
 
