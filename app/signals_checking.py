@@ -2,26 +2,24 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tailburn.app.errors import UserError
 from tailburn.app.parts import catalogue_of
+from tailburn.app.scraping import bounds_of_scrape, places_of
 from tailburn.app.settings import Settings
+from tailburn.app.signals_reading import Checked, read_places, read_saved, read_targets
 from tailburn.app.terminal.output import draw, json_lines, stdout
 from tailburn.app.terminal.tables import table
 from tailburn.app.terminal.text import harmless, plain
-from tailburn.collector.scrape.errors import DiscoveryError, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, new_client
+from tailburn.collector.scrape.errors import DiscoveryError
 from tailburn.collector.scrape.files import read_files
-from tailburn.collector.scrape.reading import Reading, read_body, read_target
 from tailburn.collector.signals.catalogue import Catalogue
-from tailburn.collector.signals.mapper import Mapper
-from tailburn.collector.signals.survey import Finding, Standing, survey, untold
+from tailburn.collector.signals.survey import Finding, Standing, untold
 from tailburn.collector.signals.targets import Target, target_of
 
-_AT_ONCE = 32
 _STYLES = {
     Standing.FOUND: "green",
     Standing.SILENT: "green",
@@ -32,38 +30,22 @@ _STYLES = {
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A target: what it tells, or why it could not be read."""
+class Asked:
+    """What the command line names; the settings' own targets where it names nothing."""
 
-    name: str
-    findings: tuple[Finding, ...] = ()
-    sources: tuple[str, ...] = ()
-    complaint: str = ""  # what was left out of its answer
-    failure: str = ""
-    samples: int = 0
+    targets: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    prometheus: str | None = None
+    signal_files: Sequence[Path] = ()
 
-    @property
-    def is_well(self) -> bool:
-        return not self.failure and not any(finding.blinds_walk for finding in self.findings)
+    def __bool__(self) -> bool:
+        return bool(self.targets or self.files or self.prometheus)
 
 
-def check_targets(
-    settings: Settings,
-    targets: Sequence[str],
-    files: Sequence[Path],
-    signal_files: Sequence[Path],
-    every: bool,
-    json: bool,
-) -> bool:
+def check_targets(settings: Settings, asked: Asked, every: bool, json: bool) -> bool:
     """Print what each tells; False where one can't be read or blinds the walk."""
-    catalogue = catalogue_of(settings, signal_files)
-    saved = [Path(name) for name in targets if Path(name).is_file()]
-    asked = _targets(settings, [n for n in targets if not Path(n).is_file()], files, not targets)
-    if not saved and not asked:
-        raise UserError("no targets: name some, or a file of them with --file or targets_files")
-    checked = [_saved(path, catalogue) for path in saved]
-    bounds = Bounds(settings.scrape_timeout_s, settings.scrape_body_bytes)
-    checked += asyncio.run(_ask(asked, catalogue, bounds))
+    catalogue = catalogue_of(settings, asked.signal_files)
+    checked = asyncio.run(_read(settings, asked, catalogue))
     if json:
         json_lines(row for target in checked for row in _rows(target))
     else:
@@ -73,59 +55,38 @@ def check_targets(
     return all(target.is_well for target in checked)
 
 
-def _targets(
-    settings: Settings, names: Iterable[str], files: Sequence[Path], configured: bool
-) -> list[Target]:
-    """Those named and those of files; of the settings where none is named at all."""
-    found: list[Target] = []
+async def _read(settings: Settings, asked: Asked, catalogue: Catalogue) -> list[Checked]:
+    """Those named on the command line; those of the settings where none is."""
+    if not asked:
+        places = places_of(settings, catalogue)
+        if not places:
+            raise UserError("no targets: name some, or a file of them with --file or targets_files")
+        return await read_places(settings, places, catalogue)
+    saved = [path for name in asked.targets if (path := Path(name)).is_file()]
+    named = [name for name in asked.targets if Path(name) not in saved]
+    targets = _targets(named, asked.files, settings.scrape_tenant)
+    checked = [read_saved(path, catalogue) for path in saved]
+    checked += await read_targets(targets, catalogue, bounds_of_scrape(settings))
+    if asked.prometheus is not None:
+        alone = replace(
+            settings,
+            signals_prometheus=asked.prometheus,
+            targets_files=(),
+            targets_dns=(),
+            targets_kubernetes=False,
+        )
+        checked += await read_places(alone, places_of(alone, catalogue), catalogue)
+    return checked
+
+
+def _targets(names: Iterable[str], files: Sequence[Path], tenant: str) -> list[Target]:
     try:
-        for name in names:
-            found.append(target_of(name, {}, "", settings.scrape_tenant))
-        for file in files:
-            if not file.is_file() and "*" not in str(file):
-                raise UserError(f"{file}: no such file")
-        use = files or (settings.targets_files if configured else ())
-        return found + read_files(use, settings.scrape_tenant)
+        found = [target_of(name, {}, "", tenant) for name in names]
+        return found + read_files(files, tenant)
     except ValueError as error:
         raise UserError(str(error)) from None
     except DiscoveryError as error:
         raise UserError(*str(error).splitlines()) from None
-
-
-def _saved(path: Path, catalogue: Catalogue) -> Checked:
-    mapper = Mapper(
-        catalogue, Target(path.as_uri() if path.is_absolute() else str(path), path.name)
-    )
-    try:
-        return _told(str(path), read_body(path.read_bytes(), mapper, catalogue), catalogue)
-    except (ScrapeError, OSError) as error:
-        return Checked(str(path), failure=str(error))
-
-
-async def _ask(targets: Sequence[Target], catalogue: Catalogue, bounds: Bounds) -> list[Checked]:
-    limit = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(target: Target) -> Checked:
-        async with limit:
-            try:
-                mapper = Mapper(catalogue, target)
-                reading = await read_target(client, target.url, mapper, catalogue, bounds)
-            except ScrapeError as error:
-                return Checked(target.instance, failure=str(error))
-            return _told(target.instance, reading, catalogue)
-
-    async with new_client(_AT_ONCE) as client:
-        return list(await asyncio.gather(*map(one, targets)))
-
-
-def _told(name: str, reading: Reading, catalogue: Catalogue) -> Checked:
-    findings = survey(catalogue, reading.mapped)
-    sources = tuple(sorted(reading.mapped.sources))
-    failure = ""
-    if not sources:
-        count = reading.scanned.lines
-        failure = f"none of its {count:,} samples has a known name: see `tailburn signals list`"
-    return Checked(name, findings, sources, reading.complaint, failure, reading.scanned.lines)
 
 
 def _rows(target: Checked) -> Iterable[dict[str, Any]]:

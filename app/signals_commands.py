@@ -35,6 +35,12 @@ def check(
             "--file", metavar="FILE", help="Targets in the form of Prometheus' file_sd; repeatable."
         ),
     ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus", metavar="URL", help="All targets that this Prometheus has metrics of."
+        ),
+    ] = None,
     signals: SignalFiles = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also what no program at the target ever tells.")
@@ -47,10 +53,10 @@ def check(
     Ends with 1 where a target can't be read or something that the walk needs is missing.
     """
     from tailburn.app.settings_sources import load_settings
-    from tailburn.app.signals_checking import check_targets
+    from tailburn.app.signals_checking import Asked, check_targets
 
-    settings = load_settings({}, config)
-    if not check_targets(settings, targets or (), file or (), signals or (), every, json):
+    asked = Asked(targets or (), file or (), prometheus, signals or ())
+    if not check_targets(load_settings({}, config), asked, every, json):
         raise typer.Exit(1)
 
 

@@ -1,0 +1,120 @@
+"""Targets read once, and what each tells set against what it should."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tailburn.app.errors import UserError
+from tailburn.app.scraping import Places, bounds_of_scrape
+from tailburn.app.settings import Settings
+from tailburn.collector.scrape.discovery import Discovery
+from tailburn.collector.scrape.errors import ScrapeError
+from tailburn.collector.scrape.fetch import Bounds, new_client
+from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
+from tailburn.collector.scrape.reading import Reading, read_body, read_target
+from tailburn.collector.signals.catalogue import Catalogue
+from tailburn.collector.signals.mapper import Mapper
+from tailburn.collector.signals.survey import Finding, survey
+from tailburn.collector.signals.targets import Target
+
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A target: what it tells, or why it could not be read."""
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    sources: tuple[str, ...] = ()
+    complaint: str = ""  # what was left out of its answer
+    failure: str = ""
+
+    @property
+    def is_well(self) -> bool:
+        return not self.failure and not any(finding.blinds_walk for finding in self.findings)
+
+
+def read_saved(path: Path, catalogue: Catalogue) -> Checked:
+    """A saved answer of /metrics."""
+    mapper = Mapper(catalogue, Target(url=str(path), instance=path.name))
+    try:
+        return _told(str(path), read_body(path.read_bytes(), mapper, catalogue), catalogue)
+    except (ScrapeError, OSError) as error:
+        return Checked(str(path), failure=str(error))
+
+
+async def read_targets(
+    targets: Sequence[Target], catalogue: Catalogue, bounds: Bounds
+) -> list[Checked]:
+    """Each of them, many at a time."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(target: Target) -> Checked:
+        async with limit:
+            return await _read(client, target, catalogue, bounds)
+
+    async with new_client(_AT_ONCE) as client:
+        return list(await asyncio.gather(*map(one, targets)))
+
+
+async def read_places(settings: Settings, places: Places, catalogue: Catalogue) -> list[Checked]:
+    """All targets of the settings. Raises UserError where a list of them can't be had."""
+    bounds = bounds_of_scrape(settings)
+    try:
+        discovery = Discovery(places.finders)
+        targets = await discovery.targets()
+        if discovery.problems:
+            raise UserError(*(f"{name}: {said}" for name, said in discovery.problems.items()))
+        checked = await read_targets(targets, catalogue, bounds)
+        if places.prometheus is not None:
+            checked += await _of_prometheus(places.prometheus, catalogue, bounds)
+        return checked
+    finally:
+        await places.close()
+
+
+async def _of_prometheus(
+    prometheus: PrometheusSource, catalogue: Catalogue, bounds: Bounds
+) -> list[Checked]:
+    async with new_client(_AT_ONCE) as client:
+        try:
+            asked = await prometheus.ask(client, bounds)
+        except ScrapeError as error:
+            return [Checked(prometheus.target.instance, failure=str(error))]
+    if not asked:
+        failure = "a Prometheus that has no metric of a known name"
+        return [Checked(prometheus.target.instance, failure=failure)]
+    return [_of_asked(one, catalogue) for one in asked]
+
+
+def _of_asked(asked: Asked, catalogue: Catalogue) -> Checked:
+    name = " ".join(part for part in (asked.target.job, asked.target.instance) if part)
+    if asked.scanned is None:
+        return Checked(name, failure="down, says Prometheus")
+    mapped = Mapper(catalogue, asked.target).map(asked.scanned)
+    return _told(name, Reading(mapped, asked.scanned, 0), catalogue)
+
+
+async def _read(
+    client: httpx.AsyncClient, target: Target, catalogue: Catalogue, bounds: Bounds
+) -> Checked:
+    try:
+        mapper = Mapper(catalogue, target)
+        reading = await read_target(client, target.url, mapper, catalogue, bounds)
+    except ScrapeError as error:
+        return Checked(target.instance, failure=str(error))
+    return _told(target.instance, reading, catalogue)
+
+
+def _told(name: str, reading: Reading, catalogue: Catalogue) -> Checked:
+    findings = survey(catalogue, reading.mapped)
+    sources = tuple(sorted(reading.mapped.sources))
+    failure = ""
+    if not sources:
+        count = reading.scanned.lines
+        failure = f"none of its {count:,} samples has a known name: see `tailburn signals list`"
+    return Checked(name, findings, sources, reading.complaint, failure)
