@@ -9,6 +9,7 @@ import typer
 from tailburn.app.alerts_commands import alerts_app
 from tailburn.app.calculator_commands import explain, simulate
 from tailburn.app.hops_commands import hops_app
+from tailburn.app.lab_commands import SeverityName, lab_app
 from tailburn.app.options import (
     AsJson,
     Config,
@@ -39,6 +40,7 @@ cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
 cli.add_typer(signals_app, name="signals")
+cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)
 rules_app.command("test")(test_rules)
 rules_app.command("scaling")(scaling)
@@ -98,17 +100,51 @@ def replay(
 
 @cli.command()
 def demo(
+    fault: Annotated[
+        str,
+        typer.Option(
+            "--fault",
+            metavar="SCENARIO",
+            help="What breaks, by id or name (tailburn lab list); none: nothing.",
+        ),
+    ] = "S23",
+    severity: Annotated[
+        SeverityName, typer.Option("--severity", help="How far.")
+    ] = SeverityName.STRONG,
+    capture: Annotated[
+        bool,
+        typer.Option("--capture", help="Only the recorded run of a real vLLM, served."),
+    ] = False,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded/--no-recorded", help="Show that run first, shortly."),
+    ] = True,
+    hours: Annotated[
+        float,
+        typer.Option("--hours", metavar="H", min=0.25, max=720, help="How long its past is."),
+    ] = 25.0,
     store: StoreFolder = None,
     config: Config = None,
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Delete what an earlier demo left in the folder.")
     ] = False,
 ) -> None:
-    """Serve, send in a shipped capture of real telemetry, show what it says, go on serving."""
-    from tailburn.app.demo.running import serve_demo
+    """Serve a simulated fleet: a day that is well, then a fault, then real time.
+
+    [dim]tailburn demo --fault S1 --store var/demo --afresh
+    tailburn demo --capture --store var/demo --afresh[/dim]
+    """
     from tailburn.app.settings_sources import load_settings
 
-    serve_demo(load_settings({"store": store}, config), afresh)
+    settings = load_settings({"store": store}, config)
+    if capture:
+        from tailburn.app.demo.captured import serve_capture
+
+        serve_capture(settings, afresh)
+    else:
+        from tailburn.app.demo.fleet import Story, serve_story
+
+        serve_story(settings, Story(fault, severity.value, hours, recorded), afresh)
 
 
 @cli.command()

@@ -27,7 +27,7 @@ def excess_rows(store: Store, question: Question, share: float) -> list[dict[str
     """
     requests = _requests(store, question)
     return [
-        row for clock in CLOCKS for row in _excess_rows(excess(requests, clock, Slowest(share)))
+        row for clock in CLOCKS for row in excess_row_list(excess(requests, clock, Slowest(share)))
     ]
 
 
@@ -74,7 +74,8 @@ def _breakdown_rows(requests: pa.Table, clock: Clock) -> list[dict[str, Any]]:
     return [*rows, {**common, "hop": TOTAL, **total}]
 
 
-def _excess_rows(found: Excess) -> list[dict[str, Any]]:
+def excess_row_list(found: Excess) -> list[dict[str, Any]]:
+    """A row for each hop's part of an excess, the total last."""
     common = {"clock": found.clock, "slow": found.slow, "rest": found.rest}
     rows = [
         {

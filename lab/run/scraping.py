@@ -35,6 +35,7 @@ class Scraping:
             epoch_unix_ns=epoch_unix_ns,
             hold_ns=hold_ns,
             broken=broken if broken.any else None,
+            turns=[turn for fault in plan.faults for turn in fault.settings],
         )
         self._files, self._live = files, live
         self._fed = False

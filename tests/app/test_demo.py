@@ -1,5 +1,6 @@
 """`tailburn demo`, which is what `make run` runs."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tailburn.collector.log import lock_store
-from tests.app.service import COMMAND, environment
+from tests.app.service import COMMAND, environment, refused
 
 
 @pytest.mark.timeout(600)
-def test_the_demo_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
+def test_the_capture_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
     tmp_path: Path,
 ) -> None:
     ports = {f"TAILBURN_{name}_PORT": "0" for name in ("HTTP", "GRPC", "WEB")}
     process = subprocess.Popen(
-        [*COMMAND, "demo", "--store", tmp_path / "demo"],
+        [*COMMAND, "demo", "--capture", "--store", tmp_path / "demo"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -35,6 +36,39 @@ def test_the_demo_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
     assert process.wait(60) == 0, shown
     assert "54 bodies became 127 requests." in shown
     assert "gateway>engine owns the excess. Look next:" in shown
+
+
+@pytest.mark.timeout(600)
+def test_a_fleet_lives_through_its_story_and_goes_on(tmp_path: Path) -> None:
+    ports = {f"TAILBURN_{name}_PORT": "0" for name in ("HTTP", "GRPC", "WEB")}
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--no-recorded", "--hours", "0.5", "--store", tmp_path / "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment() | ports,
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "Your own services" in line:
+            break
+    os.kill(process.pid, signal.SIGTERM)
+    said.append(process.stdout.read())
+    shown = "".join(said)
+    assert process.wait(60) == 0, shown
+    assert "gateway owns the excess. Look next: the gateway:" in shown
+    assert "FIRES" in shown
+    assert "tailburn lab explain S23" in shown
+    truth = json.loads((tmp_path / "demo-truth" / "truth.json").read_text())
+    assert [told["scenario"] for told in truth["truths"]] == ["S23"]
+
+
+def test_an_unknown_fault_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    code, said = refused("demo", "--fault", "gateway-bufering", "--store", tmp_path / "demo")
+    assert code == 2
+    assert "did you mean gateway-buffering" in said
 
 
 def test_a_store_that_is_in_use_is_not_mixed_with_the_demo(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`tailburn demo`: a service, and the shipped capture sent in through its own door."""
+"""The shipped recording of a real vLLM, taken into a store of its own or sent to a service."""
 
 import asyncio
 import logging
@@ -33,28 +33,29 @@ _PATIENCE_S: Final = 60.0
 _STEP_S: Final = 0.25
 
 
-def serve_demo(settings: Settings, afresh: bool = False) -> None:
+def serve_capture(settings: Settings, afresh: bool = False) -> None:
     """Serve; once ready send the capture in, show what it says, and go on serving.
 
     `afresh` deletes a store that is there and that no process uses. Raises UserError for one
     that has requests already: the capture's own would mix with them, and a second run's with
     the first's, since their trace ids are the same.
     """
-    if afresh:
-        _delete(settings.store)
-    if (settings.store / "requests").exists():
-        raise UserError(
-            f"{settings.store}: the demo wants an empty store; give it another folder, or"
-            " --afresh to delete this one"
-        )
+    empty_store(settings.store, afresh)
     # The capture comes all at once: nothing is late, so nothing needs to be waited for.
     settings = replace(settings, idle_close_s=1.0, rootless_close_s=1.0)
     serve_until_told(settings, _show)
 
 
-def _delete(store: Path) -> None:
-    take_lock(store).release()
-    shutil.rmtree(store)
+def empty_store(store: Path, afresh: bool) -> None:
+    """See that a demo begins with nothing in its store. Raises UserError where something is."""
+    if afresh:
+        take_lock(store).release()
+        shutil.rmtree(store)
+    if (store / "requests").exists():
+        raise UserError(
+            f"{store}: the demo wants an empty store; give it another folder, or --afresh to"
+            " delete this one"
+        )
 
 
 async def _show(service: Service) -> None:
@@ -70,7 +71,7 @@ async def _show(service: Service) -> None:
     store = service.collecting.store
     count = len(await asyncio.to_thread(store.requests, columns=["request_id"]))
     console.print(f"{sent.bodies} bodies became {count} requests.\n")
-    await asyncio.to_thread(_print_answers, store, console)
+    await asyncio.to_thread(print_answers, store, console)
     console.print(_what_next(service, await asyncio.to_thread(_slowest_trace, store)))
 
 
@@ -94,7 +95,8 @@ def _is_settled(collecting: Collecting) -> bool:
     return written >= stored
 
 
-def _print_answers(store: Store, console: Console) -> None:
+def print_answers(store: Store, console: Console) -> None:
+    """Tails, where the time went, and which hop owns what the slowest took longer."""
     console.print("$ tailburn tails")
     draw(tails_table(measured(tail_rows(store, Question())), ()), console)
     console.print("$ tailburn hops")

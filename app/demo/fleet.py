@@ -1,0 +1,251 @@
+"""`tailburn demo`: a service, and a fleet of two services that was well for a day, and breaks.
+
+1. The lab's code is compiled in a process of its own, while this one compiles the service's
+   and shows a recorded run of a real engine.
+2. Once the service is ready, the lab sends a day, minute after minute, as fast as it is taken.
+3. Its last minutes hold the fault. What the service says of them is printed.
+4. Both go on in real time, until they are interrupted.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tailburn.app.demo.burn import burn_table, burning
+from tailburn.app.demo.captured import CAPTURE, empty_store, print_answers
+from tailburn.app.demo.compare import Times, excess_now, says, tails_compared
+from tailburn.app.opening import store_of
+from tailburn.app.replay.taking import take
+from tailburn.app.serve import Service, serve_until_told
+from tailburn.app.settings import Settings
+from tailburn.app.terminal.output import draw, stderr, stdout
+from tailburn.app.terminal.tables import excess_table
+from tailburn.engine.slo.model import Slo
+from tailburn.engine.store.api import Store, Window
+
+log = logging.getLogger("tailburn")
+
+DEFAULT_FAULT: Final = "S23"
+QUIET: Final = "none"
+PAST_H: Final = 25.0
+BROKEN_BEFORE_S: Final = 600
+BROKEN_FOR: Final = "25m"
+_IDLE_CLOSE_S: Final = 16.0
+"""Longer than a process's batch (5 s) and a collector's (10 s): no span comes after its row."""
+_SETTLED_S: Final = _IDLE_CLOSE_S + 8.0
+_STEP_S: Final = 0.25
+_NS: Final = 1_000_000_000
+_STACKS: Final = "client=app,gateway=envoy-ai-gateway,router=none"
+_COMPILING: Final = "compiled code is loaded; the first start on a machine compiles it: minutes"
+_WARM: Final = "from tailburn.lab.run.warming import warm_up; warm_up()"
+
+
+@dataclass(frozen=True)
+class Story:
+    """What the fleet is to go through. `fault`: a scenario, or `none`."""
+
+    fault: str = DEFAULT_FAULT
+    severity: str = "strong"
+    hours: float = PAST_H
+    recorded: bool = True
+    """Show a recorded run of a real engine first."""
+
+    def arguments(self, to: str, truth: Path) -> list[str]:
+        """As the command line of the lab has it."""
+        scenarios = [] if self.fault == QUIET else [self.fault]
+        return [
+            "lab", "run", *scenarios, "--services", "2", "--live", "--hours", str(self.hours),
+            "--rate", "4", "--past-rate", "0.4", f"--begin=-{BROKEN_BEFORE_S}s",
+            "--lasts", BROKEN_FOR, "--severity", self.severity, "--stack", _STACKS,
+            "--collector", "10s", "--to", to, "--truth", str(truth),
+            "--metrics-port", "0", "--json",
+        ]  # fmt: skip
+
+
+def serve_story(settings: Settings, story: Story, afresh: bool = False) -> None:
+    """Serve, have the fleet live through its story, show it, and go on.
+
+    Raises UserError for an unknown scenario, and for a store that has requests already.
+    """
+    _check(story)
+    recorded = beside(settings.store, "recorded")
+    empty_store(settings.store, afresh)
+    empty_store(recorded, afresh or not story.recorded)
+    warming = subprocess.Popen([sys.executable, "-c", _WARM])
+    with contextlib.ExitStack() as stack:
+        stack.callback(warming.wait)
+        stack.callback(warming.terminate)
+        shipped = stack.enter_context(as_file(files("tailburn.app.demo") / "slo"))
+        if story.recorded:
+            _show_recorded(replace(settings, store=recorded))
+        settings = replace(
+            settings,
+            clock="telemetry",
+            idle_close_s=_IDLE_CLOSE_S,
+            slo=settings.slo or (shipped,),
+        )
+
+        async def shown(service: Service) -> None:
+            try:
+                await asyncio.to_thread(warming.wait)
+                await _show(service, story)
+            except Exception:
+                log.exception("the demo ended; the service goes on")
+
+        serve_until_told(settings, shown)
+
+
+def _check(story: Story) -> None:
+    from tailburn.app.wind_tunnel.words import explanation_row
+
+    if story.fault != QUIET:
+        explanation_row(story.fault)
+
+
+def beside(store: Path, what: str) -> Path:
+    """A folder next to the demo's store."""
+    return store.with_name(f"{store.name}-{what}")
+
+
+def _show_recorded(settings: Settings) -> None:
+    """The capture, taken into a store of its own."""
+    told = stdout()
+    told.print("\nFirst a recorded run of a real engine: vLLM 0.32.0, overloaded in the middle.")
+    stderr().print(_COMPILING)
+    with as_file(files("tailburn.app.demo") / CAPTURE) as path:
+        take([path], settings)
+    store = store_of(settings)
+    count = len(store.requests(columns=["request_id"]))
+    told.print(f"It became {count} requests, in {settings.store}.\n")
+    print_answers(store, told)
+    told.print("")
+
+
+async def _show(service: Service, story: Story) -> None:
+    told = stdout()
+    async with _lab(service, story) as lab:
+        live = await _until_live(lab, told)
+        if live is None:
+            log.error("the fleet ended before it was live: exit code %s", await lab.wait())
+            return
+        drained = asyncio.create_task(_drain(lab))
+        await _settle(service)
+        now_ns = service.now_ns()
+        store = service.collecting.store
+        await asyncio.to_thread(_print_state, store, service.slos, now_ns, story, told)
+        told.print(_what_next(service, story))
+        await drained
+
+
+@contextlib.asynccontextmanager
+async def _lab(service: Service, story: Story) -> AsyncIterator["asyncio.subprocess.Process"]:
+    """The fleet, in a process of its own; it ends with this."""
+    truth = beside(service.settings.store, "truth")
+    arguments = story.arguments(service.addresses["OTLP/HTTP"], truth)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tailburn.app", *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> dict[str, Any] | None:
+    """Show how far the past is; the line that says it is over, None where the lab ended."""
+    told.print("A day of a fleet that is well, as fast as the service takes it:")
+    console = stderr()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[far]}"),
+        TimeElapsedColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("compiling the fleet", total=None, far="")
+        async for line in _lines(lab):
+            if line["type"] != "progress":
+                continue
+            far = f"{line['simulated_s'] / 3600:.1f} of {line['of_s'] / 3600:.0f} h"
+            progress.update(
+                task, description="the past", completed=line["simulated_s"], total=line["of_s"],
+                far=f"{far}, {line['requests']:,} requests",
+            )  # fmt: skip
+            if line["live"]:
+                told.print(f"{line['requests']:,} requests, {line['spans']:,} spans.\n")
+                return line
+    return None
+
+
+async def _lines(lab: "asyncio.subprocess.Process") -> AsyncIterator[dict[str, Any]]:
+    assert lab.stdout is not None, "it was opened with a pipe"
+    async for text in lab.stdout:
+        with contextlib.suppress(ValueError):
+            yield json.loads(text)
+
+
+async def _drain(lab: "asyncio.subprocess.Process") -> None:
+    async for _ in _lines(lab):
+        pass
+
+
+async def _settle(service: Service) -> None:
+    """Wait until what was told of the past is rows in the store."""
+    collecting = service.collecting
+    while collecting.writer.next_position - 1 > collecting.keeper.position + 8:
+        await asyncio.sleep(_STEP_S)
+    await asyncio.sleep(_SETTLED_S)
+
+
+def _print_state(
+    store: Store, slos: tuple[Slo, ...], now_ns: int, story: Story, told: Console
+) -> None:
+    begun_ns = now_ns - (BROKEN_BEFORE_S + 30) * _NS
+    times = Times(Window(begun_ns - 3600 * _NS, begun_ns), Window(now_ns - 300 * _NS, now_ns))
+    told.print("The last five minutes against the hour before:")
+    draw(tails_compared(store, times), told)
+    told.print("What takes its budget, over the windows of the quickest page:")
+    burns = burning(store, slos, now_ns)
+    draw(burn_table(burns), told)
+    worst = max(burns, key=lambda each: each.burn or 0.0, default=None)
+    if worst is None:
+        return
+    rows = excess_now(store, times, worst.slo)
+    if rows:
+        told.print(f"What is over the promise of {worst.slo.name}, against what was within it:")
+        draw(excess_table(rows), told)
+    told.print(says(rows), style="bold")
+
+
+def _what_next(service: Service, story: Story) -> str:
+    folder, addresses = service.settings.store, service.addresses
+    broken = (
+        ""
+        if story.fault == QUIET
+        else f"""What is really broken:
+  .venv/bin/tailburn lab explain {story.fault}
+"""
+    )
+    return f"""
+{broken}Fleet and service go on in real time; Ctrl-C ends both. In another terminal:
+  .venv/bin/tailburn hops --slowest 5% --since 10m --store {folder}
+  .venv/bin/tailburn requests --since 10m --store {folder}
+  curl {addresses["web"]}/metrics
+Other faults: .venv/bin/tailburn lab list, then tailburn demo --afresh --fault S1
+A real vLLM, recorded: .venv/bin/tailburn demo --capture
+Your own services: OTEL_EXPORTER_OTLP_ENDPOINT={addresses["OTLP/HTTP"]}
+"""
