@@ -173,7 +173,8 @@ def test_split_pools_count_their_own_half() -> None:
     assert "nixl" not in prefill.decode()
 
 
-_TIMES = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 2), st.floats(0, 10)), max_size=60)
+_SIZES = st.floats(0, 10) | st.sampled_from((0.5, 2.0, 7.0))
+_TIMES = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 2), _SIZES), max_size=60)
 
 
 @given(seen=_TIMES, cuts=st.sets(st.integers(1, 8), max_size=4))
@@ -233,3 +234,16 @@ def test_gauges_of_vllm_stay_as_they_were_when_all_requests_are_given_up() -> No
     assert true[0] > 0 and true[1] == true[2] == 0
     assert shown.tolist() == [true[0], true[0], true[0], true[3], true[4]]
     assert np.asarray(told["shown_running"][0])[1] == engine[0, 0, c.RUNNING_COUNT] > 0
+
+
+def test_a_tally_forgets_what_a_process_saw_that_is_gone() -> None:
+    """Also what is told of it only after the next one has begun."""
+    tally = Tally((1.0,), 1)
+    at, began = np.array([10, 20, 30]), np.array([[-1], [15], [15]])
+    anew = np.array([[False], [True], [False]])
+    seen = _seen([(5, 0, 0.5), (12, 0, 0.5), (18, 0, 3.0), (25, 0, 0.5)])
+    counts, sums = tally.take(seen, at, began, anew)
+    assert counts[:, 0].tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert sums[:, 0].tolist() == [0.5, 3.0, 3.5]
+    late, _ = tally.take(_seen([(13, 0, 0.5)]), np.array([40]), began[-1:], anew[-1:])
+    assert late[0, 0].tolist() == [1, 1]
