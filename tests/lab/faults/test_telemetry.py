@@ -60,6 +60,18 @@ def test_late_bodies_come_all_and_in_the_order_in_which_they_arrive() -> None:
     assert found == _passed(_fault("body_late", 2.0, 20, 60), parts=91)
 
 
+def test_bodies_wait_no_longer_than_they_are_late() -> None:
+    broken = SpanFaults([_fault("body_late", 2.0, 0, 100)], FLEET, 1)
+    whole = _passed(_fault("body_late", 2.0, 0, 100))
+    for part in np.array_split(np.arange(len(BODIES)), 7):
+        came = list(broken.of([BODIES[i] for i in part]))
+        last_ns = BODIES[part[-1]][0]
+        due = [body for body in whole if body[0] <= last_ns]
+        assert due[: len(came)] == came
+        whole = whole[len(came) :]
+        assert all(at > last_ns - S for at, _ in due[len(came) :])
+
+
 def test_bodies_that_come_twice_are_the_same_to_the_byte() -> None:
     found = [body for _, body in _passed(_fault("body_twice", 0.2, 0, 50))]
     counts = np.array([found.count(body) for _, body in BODIES])
