@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tailburn.lab.faults.needs import disaggregated, with_small_model
+from tailburn.lab.faults.needs import disaggregated, with_small_model, with_spare
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 from tailburn.lab.faults.traffics import two_models
 from tailburn.lab.fleet import Role
@@ -77,7 +77,7 @@ S18 = Scenario(
     hop="decode",
     cause="all-reduce",
     breaks=_collectives,
-    needs=(with_small_model,),
+    needs=(with_spare, with_small_model),
     traffic=two_models,
 )  # fmt: skip
 

@@ -48,6 +48,19 @@ def capped(fleet: Fleet, per_s: float) -> Fleet:
     return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"{fleet.name}-cap-{cap}")
 
 
+def with_spare(fleet: Fleet, per_s: float) -> Fleet:
+    """As many replicas of the first pool as leave each half idle, at any rate.
+
+    So a slower engine stays a slower engine, and is not at once too small for its traffic.
+    """
+    count = ceil(per_s / HALF)
+    if count <= len(fleet.pools[0].replicas):
+        return fleet
+    more = standard(per_s, replicas=count)
+    first = replace(fleet.pools[0], replicas=more.pools[0].replicas)
+    return replace(fleet, name=more.name, hosts=more.hosts, pools=(first, *fleet.pools[1:]))
+
+
 def with_small_model(fleet: Fleet, per_s: float) -> Fleet:
     """A second model on one GPU of each of the hosts: what does not cross GPUs, to compare."""
     if SMALL in fleet.models:
@@ -81,7 +94,7 @@ def with_drafts(fleet: Fleet, per_s: float) -> Fleet:
 def impatient(fleet: Fleet, per_s: float) -> Fleet:
     """Half of the users stop an answer after 1.5 s or so, and less of a batch is needed."""
     groups = tuple(replace(g, cancel_share=0.5, patience_s=1.5) for g in fleet.clients.groups)
-    cap = ceil(0.62 * fleet.pools[0].scheduler.max_num_seqs)
+    cap = ceil(0.58 * fleet.pools[0].scheduler.max_num_seqs)
     fleet = replace(fleet, clients=replace(fleet.clients, groups=groups))
     return in_pools(fleet, scheduler={"max_num_seqs": cap})
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tailburn.lab.faults.needs import roomy
+from tailburn.lab.faults.needs import roomy, with_spare
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 from tailburn.lab.faults.traffics import long_prompts
 
@@ -85,6 +85,7 @@ S6 = Scenario(
     hop="decode",
     cause="long contexts of a tenant",
     breaks=_neighbour,
+    needs=(with_spare,),
     traffic=long_prompts,
 )  # fmt: skip
 

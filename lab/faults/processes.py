@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tailburn.lab.faults.needs import with_spare
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 
 
@@ -42,6 +43,7 @@ S10 = Scenario(
     hop="decode",
     cause="host CPU",
     breaks=_quota,
+    needs=(with_spare,),
 )  # fmt: skip
 
 
@@ -77,6 +79,7 @@ S11 = Scenario(
     hop="decode",
     cause="garbage collection",
     breaks=_pauses,
+    needs=(with_spare,),
 )  # fmt: skip
 
 PROCESSES: Final = (S10, S11)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tailburn.lab.faults.needs import with_drafts, with_small_model
+from tailburn.lab.faults.needs import with_drafts, with_small_model, with_spare
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 from tailburn.lab.faults.traffics import two_models
 
@@ -37,7 +37,7 @@ S8 = Scenario(
     hop="decode",
     cause="memory bandwidth",
     breaks=_memory,
-    needs=(with_small_model,),
+    needs=(with_spare, with_small_model),
     traffic=two_models,
 )  # fmt: skip
 
@@ -71,6 +71,7 @@ S7 = Scenario(
     hop="prefill",
     cause="SM clock",
     breaks=_clock,
+    needs=(with_spare,),
 )  # fmt: skip
 
 
@@ -106,6 +107,7 @@ S9 = Scenario(
     hop="decode",
     cause="release",
     breaks=_release,
+    needs=(with_spare,),
 )  # fmt: skip
 
 
@@ -137,7 +139,7 @@ S12 = Scenario(
     hop="decode",
     cause="draft acceptance",
     breaks=_drafts,
-    needs=(with_drafts,),
+    needs=(with_spare, with_drafts),
 )  # fmt: skip
 
 THROUGHPUT: Final = (S7, S8, S9, S12)
