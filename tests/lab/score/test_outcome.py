@@ -8,6 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailburn.lab.faults.catalogue import SCENARIOS
+from tailburn.lab.faults.parts import Severity
+from tailburn.lab.run import Plan, Traffic
+from tailburn.lab.run import truth_of as written_truth
 from tailburn.lab.score import (
     Cause,
     Diagnosis,
@@ -18,6 +22,7 @@ from tailburn.lab.score import (
     outcome_of,
     read_outcomes,
     read_truth,
+    truth_of,
 )
 
 NAMES = st.text(min_size=1, max_size=8)
@@ -39,7 +44,7 @@ PAGES = st.builds(
 )  # fmt: skip
 CAUSES = st.builds(Cause, NAMES, st.lists(st.builds(Evidence, NAMES, DIMS)).map(tuple))
 DIAGNOSES = st.builds(
-    lambda span, causes, said: Diagnosis(*span, causes, said),
+    lambda span, causes, said: Diagnosis(span[0], span[1], causes, said),
     spans(), st.lists(CAUSES).map(tuple), st.text(max_size=5),
 )  # fmt: skip
 OUTCOMES = st.builds(
@@ -136,3 +141,15 @@ def test_a_wrong_truth_is_told(change: dict[str, Any], said: str, tmp_path: Path
     with pytest.raises(ScoreError) as told:
         read_truth(path)
     assert said in str(told.value)
+
+
+def test_the_truth_file_of_a_run_is_what_the_scorer_reads() -> None:
+    fleet = SCENARIOS["S24"].fleet(2.0)
+    fault = SCENARIOS["S24"].fault(fleet, Severity.WEAK, 60, 120, seed=1)
+    plan = Plan(fleet, (Traffic(SCENARIOS["S24"].profile(), 2.0),), seed=1, faults=(fault,))
+    written = json.loads(json.dumps(written_truth(plan, 7, 500, {})))
+    (found,) = truth_of(written).truths
+    assert (found.scenario, found.severity, found.start_ns, found.end_ns, found.pages) == (
+        "S24", "weak", 60, 120, True,
+    )  # fmt: skip
+    assert found.affected == fault.truth.affected
