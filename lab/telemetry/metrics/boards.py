@@ -74,6 +74,11 @@ class Grown:
         return out
 
 
+def picked(attempts: Attempts, which: "NDArray[np.bool_]") -> Attempts:
+    """Some of them; all as they are."""
+    return attempts if which.all() else attempts.take(which)
+
+
 def seconds(ns: Any) -> F64:
     """Nanoseconds as seconds, never negative."""
     return np.asarray(np.maximum(np.asarray(ns, np.float64), 0.0) / 1e9, np.float64)

@@ -9,7 +9,14 @@ from tailburn.lab.fleet import Fleet, FleetArrays
 from tailburn.lab.physics import coef
 from tailburn.lab.physics.step import ALLREDUCE, HOST, PARTS
 from tailburn.lab.records import Attempts, Outcome
-from tailburn.lab.telemetry.metrics.boards import FOREVER_AGO, Grown, Signals, first_of, seconds
+from tailburn.lab.telemetry.metrics.boards import (
+    FOREVER_AGO,
+    Grown,
+    Signals,
+    first_of,
+    picked,
+    seconds,
+)
 from tailburn.lab.telemetry.metrics.rows import Rows, ratio
 from tailburn.lab.telemetry.metrics.tally import Seen
 from tailburn.lab.world import engine_layout as c
@@ -242,14 +249,14 @@ class Engines:
             yield "step_tokens", Seen.of(at[some], target[some], size[some], count[some])
 
     def observe(self, attempts: Attempts) -> Iterator[tuple[str, Seen]]:
-        a = attempts.take(attempts.engine_in >= 0)
+        a = picked(attempts, attempts.engine_in >= 0)
         yield from _http(a)
-        aborted = a.take((a.aborted >= 0) & (a.replica >= 0))
+        aborted = picked(a, (a.aborted >= 0) & (a.replica >= 0))
         yield "aborted", Seen.of(aborted.aborted, aborted.replica, np.ones(len(aborted)))
-        done = a.take((a.engine_last >= 0) & (a.aborted < 0) & (a.replica >= 0))
+        done = picked(a, (a.engine_last >= 0) & (a.aborted < 0) & (a.replica >= 0))
         split = done.prefill_replica >= 0
         yield from _served(done, split, self._kv_bytes)
-        yield from _prefilled(done.take(split & (done.prefill_end >= 0)))
+        yield from _prefilled(picked(done, split & (done.prefill_end >= 0)))
 
 
 def started_ns(samples: Samples) -> I64:
@@ -260,7 +267,7 @@ def started_ns(samples: Samples) -> I64:
 
 def _http(a: Attempts) -> Iterator[tuple[str, Seen]]:
     """Requests over HTTP as the engine's web server counts them, when they end."""
-    a = a.take((a.engine_end >= 0) & (a.replica >= 0))
+    a = picked(a, (a.engine_end >= 0) & (a.replica >= 0))
     failed = (a.engine_first < 0) & (a.outcome == Outcome.ERROR)
     took = seconds(a.engine_end - a.engine_in)
     yield "http_s", Seen.of(a.engine_end, a.replica, took)

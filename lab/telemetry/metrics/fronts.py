@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from tailburn.lab.fleet import Fleet, FleetArrays
 from tailburn.lab.records import Attempts, Outcome
-from tailburn.lab.telemetry.metrics.boards import Grown, Signals, always, first_of, prompt, seconds
+from tailburn.lab.telemetry.metrics.boards import (
+    Grown,
+    Signals,
+    always,
+    first_of,
+    picked,
+    prompt,
+    seconds,
+)
 from tailburn.lab.telemetry.metrics.rows import Rows, ratio
 from tailburn.lab.telemetry.metrics.tally import Seen
 from tailburn.lab.world import engine_layout as c
@@ -131,7 +139,7 @@ class Gateways(Fronts):
         super().__init__(fleet, arrays, len(fleet.gateways))
 
     def observe(self, attempts: Attempts) -> Iterator[tuple[str, Seen]]:
-        a = attempts.take((attempts.gateway >= 0) & (attempts.gateway_in >= 0))
+        a = picked(attempts, (attempts.gateway >= 0) & (attempts.gateway_in >= 0))
         target = a.gateway.astype(np.int64)
         yield from self.passed(
             a, target, a.gateway_in, a.gateway_out, a.gateway_first, a.gateway_last
@@ -158,7 +166,7 @@ class Routers(Fronts):
         super().__init__(fleet, arrays, len(fleet.pools))
 
     def observe(self, attempts: Attempts) -> Iterator[tuple[str, Seen]]:
-        a = attempts.take((attempts.router_in >= 0) & (attempts.replica >= 0))
+        a = picked(attempts, (attempts.router_in >= 0) & (attempts.replica >= 0))
         target = self.arrays.replica_pool[a.replica].astype(np.int64)
         yield from self.passed(a, target, a.router_in, a.router_out, a.router_first, a.router_end)
 

@@ -18,7 +18,7 @@ the exporter prints and what else is on its page.
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
@@ -60,7 +60,7 @@ class Line:
     """As prometheus_client prints it; else as Go and Rust do."""
     created: bool = False
 
-    @property
+    @cached_property
     def stream(self) -> tuple[str, tuple[float, ...]] | None:
         """Which observations it counts into which bounds; None: it is a plain value."""
         if self.kind not in _OF_MANY:
@@ -161,6 +161,9 @@ class Page:
     """What stands in the text before each value, metadata included."""
     _shown: list[Callable[[float], bytes]] = field(default_factory=list)
     _parts: list[_Part] = field(default_factory=list)
+    _moving: list[_Part] = field(default_factory=list)
+    """Those that are no constants."""
+    _constant: F64 = field(default_factory=lambda: np.empty(0))
     _tail: bytes = b""
 
     def __post_init__(self) -> None:
@@ -180,6 +183,12 @@ class Page:
             if last and row.created and row.kind in ("counter", *_OF_MANY):
                 before = self._add_created(row, rows, number, help_, before)
         self._tail = before.encode()
+        self._constant = np.full(len(self.series), np.nan)
+        for part in self._parts:
+            if part.line.kind not in _OF_MANY and part.line.signal[0] in _NUMBER:
+                self._constant[part.first : part.first + part.items] = float(part.line.signal)
+            else:
+                self._moving.append(part)
 
     def _add_created(
         self, row: Line, rows: Sequence[str | Line], number: int, help_: str, before: str
@@ -252,16 +261,13 @@ class Page:
 
         NaN is a series that is not there.
         """
-        out = np.empty((rows, len(self.series)))
-        for part in self._parts:
+        out = np.tile(self._constant, (rows, 1))
+        for part in self._moving:
             line, at = part.line, part.first
             if line.kind in _OF_MANY:
                 self._fill(out, part, *counted(line))
                 continue
             here = out[:, at : at + part.items]
-            if line.signal[0] in _NUMBER:
-                here[:] = float(line.signal)
-                continue
             found = signal(line.signal)
             here[:] = (found if found.ndim > 1 else found[:, None]) * line.factor
         return out
