@@ -26,9 +26,12 @@ def spanning(per_s: float) -> Fleet:
 def _inter_node(site: Site) -> Broken:
     """One replica's link between its hosts: always slower, and now and then down to a retry."""
     name = site.one_of(site.replicas())
-    steady, flap = site.by((1.15, 3.0), (1.6, 5.0), (2.2, 8.0))
+    steady, flap, jitter = site.by((1.15, 3.0, 0.1), (1.6, 5.0, 0.25), (2.2, 8.0, 0.4))
     draw = np.random.default_rng(site.seed)
-    turns = [site.turn("allreduce_factor", steady, name)]
+    turns = [
+        site.turn("allreduce_factor", steady, name),
+        site.turn("allreduce_jitter", jitter, name),
+    ]
     at = site.start_ns + int(draw.exponential(60.0) * S)
     while at < site.end_ns:
         until = min(at + int(draw.uniform(5.0, 25.0) * S), site.end_ns)
@@ -42,7 +45,8 @@ S19 = Scenario(
     name="inter-node-link",
     title="InfiniBand between the hosts of one replica is degraded, and its port flaps",
     broken="allreduce_factor of one replica whose ranks lie on two hosts: 1.15, 1.6, 2.2 all the "
-    "time (weak, medium, strong), and 3, 5, 8 for 5 to 25 s every minute or two",
+    "time (weak, medium, strong), and 3, 5, 8 for 5 to 25 s every minute or two; from step to step "
+    "its collectives differ by a sigma of 0.1, 0.25, 0.4",
     expect="On that replica prefill and step time up, in bursts (medium: TPOT x 1.4 at p50, x 1.6 "
     "to 2 at p90, x 2.5 at p99); the others as before, and a replica within one host would not "
     "notice. All ranks wait alike.",

@@ -18,6 +18,7 @@ def _link(seen: Seen) -> np.ndarray:
     """
     (replica,) = seen.replica
     parts = np.diff(seen.samples.engine_real[:, replica, e.PARTS_SUM :], axis=0)
+    parts = parts[parts[:, GEMM] > 0]
     return np.asarray(parts[:, ALLREDUCE] / parts[:, GEMM])
 
 
