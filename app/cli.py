@@ -214,6 +214,43 @@ def hops(
 
 
 @cli.command()
+def compare(
+    ago: Annotated[
+        str,
+        typer.Option("--ago", metavar="TIME", help="With the same window so long before."),
+    ] = "24h",
+    slowest: Annotated[
+        str,
+        typer.Option("--slowest", metavar="SHARE", help="The band: this share, the slowest."),
+    ] = "5%",
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            metavar="TIME",
+            help="Also deal out to hops the requests whose first token took longer.",
+        ),
+    ] = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = "15m",
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """Set the slow requests against those of a day before: other requests, or slower hops?
+
+    The change of their mean is split into a mix effect and one for each hop, to the nanosecond.
+
+    tailburn compare --since 15m --ago 24h --threshold 500ms
+    """
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, since, until, model, where, json).compare(ago, slowest, threshold)
+
+
+@cli.command()
 def trace(
     trace_id: Annotated[str, typer.Argument(metavar="ID", help="Trace id or request id, in hex.")],
     store: StoreFolder = None,

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tailburn.app.answers.compare import compare_rows, compare_verdict
 from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
-from tailburn.app.answers.question import Question, question
+from tailburn.app.answers.question import Question, duration_ns, question
 from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
@@ -19,16 +20,18 @@ from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
     THIN,
+    bad_table,
     balance_table,
+    band_table,
     excess_table,
     hops_table,
     requests_table,
     tails_table,
 )
-from tailburn.app.terminal.text import harmless
+from tailburn.app.terminal.text import duration, harmless
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
 from tailburn.engine.names import FATES
-from tailburn.engine.store.api import Store, StoreError
+from tailburn.engine.store.api import Store, StoreError, Window
 
 _CLOCK_TITLES = {"ttft": "to the first token", "decode": "from the first token to the last"}
 _SHOWN_REQUESTS = 50
@@ -80,6 +83,27 @@ class Reader:
             for clock, title in _CLOCK_TITLES.items():
                 self._print_hops([row for row in rows if row["clock"] == clock], title, slowest)
 
+    def compare(self, ago: str, slowest: str, threshold: str | None) -> None:
+        share, ago_ns = _share(slowest), duration_ns("--ago", ago)
+        threshold_s = None if threshold is None else duration_ns("--threshold", threshold) / 1e9
+        with self._asked() as (store, asked):
+            window = asked.window
+            if window.since_ns is None:
+                raise UserError("--since is wanted: what is compared must have a beginning")
+            until_ns = time.time_ns() if window.until_ns is None else window.until_ns
+            bounded = replace(asked, window=Window(window.since_ns, until_ns))
+            rows = compare_rows(store, bounded, ago_ns, 1 - share, threshold_s)
+        if self.json:
+            json_lines(rows)
+            return
+        for clock, title in _CLOCK_TITLES.items():
+            if band := [row for row in rows if (row["what"], row["clock"]) == ("band", clock)]:
+                self._print_band(band, title, slowest, ago)
+        if bad := [row for row in rows if row["what"] == "bad"]:
+            self._print_bad(bad, str(threshold), ago)
+        if not rows:
+            stderr().print(f"no data: nothing fits, now or {ago} before")
+
     def trace(self, trace_id: str) -> None:
         with self._asked() as (store, _):
             answer = trace_answer(store, trace_id)
@@ -118,6 +142,28 @@ class Reader:
         console.print(f"What the slowest {slowest} took longer {title}, {compared}")
         draw(excess_table(rows), console)
         console.print(verdict(total) + "\n")
+
+    def _print_band(
+        self, rows: Sequence[dict[str, Any]], title: str, slowest: str, ago: str
+    ) -> None:
+        total, console = rows[-1], stdout()
+        console.print(
+            f"Mean of the slowest {slowest} {title}: {duration(total['mean_s'])} "
+            f"({total['count']:,} requests), {ago} before {duration(total['baseline_mean_s'])} "
+            f"({total['baseline_count']:,})"
+        )
+        draw(band_table(rows), console)
+        console.print(compare_verdict(rows) + "\n")
+
+    def _print_bad(self, rows: Sequence[dict[str, Any]], threshold: str, ago: str) -> None:
+        total, console = rows[-1], stdout()
+        console.print(
+            f"Over {threshold} to the first token: {total['bad']:,} of "
+            f"{total['count']:,} requests, "
+            f"{ago} before {total['baseline_bad_ratio']:.1%}; with hops as they were then, "
+            f"{total['cured']:,} would not be"
+        )
+        draw(bad_table(rows), console)
 
     def _any(self, rows: Sequence[object]) -> bool:
         if not rows:

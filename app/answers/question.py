@@ -46,6 +46,14 @@ def question(
     return Question(Window(begin, end), filters)
 
 
+def duration_ns(flag: str, text: str) -> int:
+    """A stretch of time as typed, such as 90s or 24h. Raises UserError."""
+    parts = _DURATION.fullmatch(text.strip())
+    if parts is None or (ns := round(float(parts[1]) * _UNIT_NS[parts[2]])) == 0:
+        raise UserError(f"{flag} {text!r}: want a duration such as 500ms, 15m or 24h")
+    return ns
+
+
 def _equality(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key and equals):

@@ -95,6 +95,27 @@ def excess_table(rows: Sequence[Row]) -> Table:
     return drawn
 
 
+def band_table(rows: Sequence[Row]) -> Table:
+    """What moved the mean of a slow band."""
+    drawn = table(["what"], ["effect", "share"])
+    for row in rows:
+        part = "" if row["share"] is None else share(row["share"])
+        cells = [row["hop"], duration(row["effect_ns"] / 1e9), part]
+        drawn.add_row(*map(plain, cells), end_section=_is_last_hop(row, rows))
+    return drawn
+
+
+def bad_table(rows: Sequence[Row]) -> Table:
+    """What each hop has of the requests over a threshold."""
+    drawn = table(["hop"], ["its part of the bad", "share", "alone would have cured"])
+    for row in rows:
+        at_least = "at least " if row.get("lower_bound") else ""
+        part = "" if row["share"] is None else share(row["share"])
+        cells = [row["hop"], f"{row['shapley']:,.1f}", part, f"{at_least}{row['cured']:,}"]
+        drawn.add_row(*map(plain, cells), end_section=_is_last_hop(row, rows))
+    return drawn
+
+
 def _is_last_hop(row: Row, rows: Sequence[Row]) -> bool:
     return len(rows) > 1 and row is rows[-2] and rows[-1]["hop"] == TOTAL
 
