@@ -30,6 +30,7 @@ class EndIs(IntEnum):
     END = 0  # the hop's last byte
     HEADERS = 1  # response headers: the hop goes on after it
     LOOSE = 2  # known to come late: only trusted where nothing outside ends earlier
+    CHILD = 3  # a part that is over where its first child begins; unknown without one
 
 
 HOP_BY_POSITION = -1

@@ -31,7 +31,12 @@ FOLDER: Final = Path(__file__).parent
 SHIPPED: Final = (FOLDER / "hops.yaml", FOLDER / "dimensions.yaml")
 
 ROLES: Final = {role.name.lower(): role for role in Role if role is not Role.UNRECOGNISED}
-ENDS: Final = {"last_byte": EndIs.END, "headers": EndIs.HEADERS, "loose": EndIs.LOOSE}
+ENDS: Final = {
+    "last_byte": EndIs.END,
+    "headers": EndIs.HEADERS,
+    "loose": EndIs.LOOSE,
+    "child": EndIs.CHILD,
+}
 BY_POSITION: Final = "by_position"
 HOPS_ACCEPTED: Final = (*HOP_INDEX, BY_POSITION)
 NEEDS_HOP: Final = (Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD)

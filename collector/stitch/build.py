@@ -13,6 +13,7 @@ from tailburn.collector.stitch.facts import (
     queue_of,
     take_dimensions,
 )
+from tailburn.collector.stitch.halves import is_split
 from tailburn.collector.stitch.intervals import (
     add_waits,
     until_first_token,
@@ -34,6 +35,7 @@ from tailburn.collector.stitch.tree import (
     mix,
 )
 from tailburn.collector.stitch.tries import find_tries
+from tailburn.collector.stitch.unknown import find_unknown, take_away
 from tailburn.collector.stitch.vantage import (
     AT_CLIENT,
     AT_GATEWAY,
@@ -48,6 +50,7 @@ from tailburn.collector.stitch.vantage import (
 )
 from tailburn.engine.breakdown import sweep
 from tailburn.engine.compiled import Int
+from tailburn.engine.names import HOPS
 
 STREAMED_FROM_TOKENS = 3
 """This many separate sends are a stream, where nobody says so."""
@@ -97,7 +100,7 @@ def build(
     observe_clocks(wide, narrow, parent, member, count, pool)
     clocks = np.empty((8, 3), np.int64)
     offset, width = shift_clocks(wide, narrow, parent, member, count, anchor, pool, clocks, shift)
-    read_times(wide, narrow, member, count, hop, shift, start, end, first, last)
+    read_times(wide, narrow, parent, member, count, hop, shift, start, end, first, last)
     gap, sends, all_sends = read_tokens(wide, narrow, member, count, shift, tokens, first, last)
     served = 0
     for i in range(count):
@@ -108,13 +111,18 @@ def build(
                 break
     begin, stop, which, wait_begin, wait_end = intervals
     attempts, waits, hedged = find_tries(
-        wide, narrow, parent, member, count, served, lost, wait_begin, wait_end
+        wide, narrow, parent, member, count, served, start, end, lost, wait_begin, wait_end
     )
+    halves = is_split(narrow, member, count, hop, lost)
     vantage = np.empty((3, 5), np.int64)
-    find_vantages(narrow, parent, member, count, hop, lost, start, end, first, last, vantage)
+    find_vantages(
+        narrow, parent, member, count, hop, lost, start, end, first, last, halves, vantage
+    )
     streamed = was_streamed(narrow, member, count, hop, lost)
     if streamed < 0 and (sends >= STREAMED_FROM_TOKENS or vantage[AT_CLIENT, V_FIRST] > 0):
         streamed = 1
+    if streamed < 0 and sends == 1:  # the whole answer at once: a stream has an end besides
+        vantage[AT_GATEWAY, V_FIRST] = 0
     if streamed == 0:
         vantage[AT_CLIENT, V_FIRST] = 0
         vantage[AT_GATEWAY, V_FIRST] = 0
@@ -127,23 +135,29 @@ def build(
 
     ttft_ns[:] = 0
     decode_ns[:] = 0
+    unknown = np.empty(len(HOPS), np.int8)
+    find_unknown(narrow, parent, member, count, anchor, hop, start, lost, unknown)
     v = _outermost_measured(vantage)
     out[at.O_FIRST] = 0
     if v >= 0:
         out[at.O_FIRST] = vantage[v, V_FIRST]
         n = until_first_token(
-            wide, narrow, member, count, hop, lost, start, end, first, vantage, begin, stop, which
-        )
+            wide, narrow, member, count, hop, lost, start, end, first, halves, vantage,
+            begin, stop, which,
+        )  # fmt: skip
         n = add_waits(wait_begin, wait_end, waits, begin, stop, which, n)
         sweep(begin, stop, which, n, vantage[v, V_START], vantage[v, V_FIRST], edges_ns, ttft_ns)
+        take_away(unknown, ttft_ns)
         n = until_last_token(
-            wide, narrow, member, count, hop, lost, start, end, first, last, begin, stop, which
-        )
+            wide, narrow, member, count, hop, lost, start, end, first, last, halves,
+            begin, stop, which,
+        )  # fmt: skip
         n = add_waits(wait_begin, wait_end, waits, begin, stop, which, n)
         sweep(begin, stop, which, n, vantage[v, V_FIRST], vantage[v, V_LAST], edges_ns, decode_ns)
+        take_away(unknown, decode_ns)
 
-    out[at.O_QUEUE] = queue_of(wide, narrow, member, count, hop, lost, vantage)
-    count_tokens(narrow, member, count, hop, lost, out)
+    out[at.O_QUEUE] = queue_of(wide, narrow, member, count, hop, start, end, lost, halves, vantage)
+    count_tokens(narrow, member, count, hop, lost, halves, out)
     out[at.O_OUTCOME] = outcome_of(narrow, member, count, hop, lost, anchor, vantage)
     out[at.O_HTTP] = http_status_of(narrow, member, count, hop, lost)
     judge_completeness(wide, narrow, parent, member, count, hop, lost, anchor, flags, conflict, out)

@@ -119,6 +119,19 @@ def offset_of(
     return estimate[j, 0], estimate[j, 1]
 
 
+@inlined
+def was_seen_lately(
+    pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
+    caller: Int, server: Int, now_ns: Int,
+) -> bool:  # fmt: skip
+    """Whether a call between the two clocks came within the window before `now_ns`."""
+    j = _slot(pair, seen, caller, server, False)
+    if j < 0:
+        return False
+    last = at_ns[j, (seen[j] - 1) % SAMPLES]
+    return bool(now_ns - last <= WINDOW_NS)
+
+
 @inner
 def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: Int, now_ns: Int) -> tuple[Int, Int]:
     kept = min(seen, SAMPLES)

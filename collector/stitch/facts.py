@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
 from tailburn.collector.stitch.compiling import inlined
+from tailburn.collector.stitch.halves import prefills
 from tailburn.collector.stitch.intervals import QUEUE_HOP
 from tailburn.collector.stitch.places import ENGINE
-from tailburn.collector.stitch.tree import CALL, EDGE, PARENT_MISSING, PART, SERVER
+from tailburn.collector.stitch.tree import CALL, CHILD, EDGE, PARENT_MISSING, PART, SERVER
 from tailburn.collector.stitch.tries import CANCELLED, ERROR, failed
 from tailburn.collector.stitch.vantage import AT_CLIENT, AT_ENGINE, AT_GATEWAY, V_SPAN
 from tailburn.engine.compiled import Int
@@ -32,21 +33,36 @@ _SOURCE = np.array([getattr(at, name.upper()) for name in at.CODES], np.int64)
 
 
 @inlined
-def queue_of(wide: W, narrow: N, member: W, count: Int, hop: W, lost: I8, vantage: W) -> Int:
+def queue_of(
+    wide: W,
+    narrow: N,
+    member: W,
+    count: Int,
+    hop: W,
+    start: W,
+    end: W,
+    lost: I8,
+    halves: bool,
+    vantage: W,
+) -> Int:
     """First scheduled minus enqueued, where the engine tells; its own word or its spans'."""
     e = vantage[AT_ENGINE, V_SPAN]
-    if e >= 0 and wide[e, at.QUEUE] >= 0:
+    if not halves and e >= 0 and wide[e, at.QUEUE] >= 0:
         return wide[e, at.QUEUE]
     total = -1
     for i in range(count):
         k = member[i]
+        if halves and not lost[k] and prefills(narrow, hop, k):
+            total = max(total, wide[k, at.QUEUE])
         if narrow[k, at.ROLE] == PART and hop[k] == QUEUE_HOP and not lost[k]:
-            total = max(total, 0) + wide[k, at.END] - wide[k, at.START]
+            if narrow[k, at.END_IS] == CHILD and end[k] == start[k]:
+                continue
+            total = max(total, 0) + end[k] - start[k]
     return total
 
 
 @inlined
-def count_tokens(narrow: N, member: W, count: Int, hop: W, lost: I8, out: W) -> None:
+def count_tokens(narrow: N, member: W, count: Int, hop: W, lost: I8, halves: bool, out: W) -> None:
     """Token counts: the client's usage first, then the engine's sum, then the gateway's word.
 
     Choices of one prompt repeat it, prompts of one request differ: only those are summed. A
@@ -61,7 +77,7 @@ def count_tokens(narrow: N, member: W, count: Int, hop: W, lost: I8, out: W) -> 
         for i in range(count):
             k = member[i]
             told = np.int64(narrow[k, source])
-            if told < 0 or lost[k]:
+            if told < 0 or lost[k] or (halves and source > at.PROMPT and prefills(narrow, hop, k)):
                 continue
             role = narrow[k, at.ROLE]
             if role == CALL:

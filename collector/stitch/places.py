@@ -4,7 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
-from tailburn.collector.stitch.clocks import UNKNOWN_WIDTH_NS, observe, offset_of
+from tailburn.collector.stitch.clocks import (
+    UNKNOWN_WIDTH_NS,
+    observe,
+    offset_of,
+    was_seen_lately,
+)
 from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     E2E,
@@ -20,7 +25,7 @@ from tailburn.collector.stitch.layout import (
     SERVICE,
     START,
 )
-from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, LOOSE, PART, SERVER
+from tailburn.collector.stitch.tree import CALL, CHILD, EDGE, HEADERS, INNER, LOOSE, PART, SERVER
 from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX, HOPS
 
@@ -28,6 +33,7 @@ CLIENT, GATEWAY, ROUTER = HOP_INDEX["client"], HOP_INDEX["gateway"], HOP_INDEX["
 ENGINE = HOP_INDEX["engine"]
 NO_HOP = -1
 END_IS_END = int(EndIs.END)
+FOREVER = np.int64(1 << 62)
 
 
 def _edges() -> NDArray[np.int64]:
@@ -79,26 +85,52 @@ def _server_hop(wide: W, narrow: N, member: W, count: Int, k: Int) -> Int:
 
 
 @inlined
+def _caller_of(narrow: N, member: W, count: Int, hop: W, k: Int) -> Int:
+    """The hop that makes call `k`: that of its service's server, or the client.
+
+    A service whose own span is lost, below a client of another, is a gateway.
+    """
+    called, own = False, False
+    for i in range(count):
+        m = member[i]
+        same = narrow[m, SERVICE] == narrow[k, SERVICE]
+        if narrow[m, ROLE] == SERVER and same:
+            return hop[m]
+        if narrow[m, ROLE] == CALL:
+            called = True
+            own = own or same
+    return GATEWAY if called and not own else CLIENT
+
+
+@inlined
+def _goes_on(wide: W, narrow: N, member: W, count: Int, k: Int) -> bool:
+    """Whether another service calls on within call `k`: a server between them is lost."""
+    for i in range(count):
+        m = member[i]
+        if narrow[m, ROLE] == EDGE and narrow[m, SERVICE] != narrow[k, SERVICE]:
+            if m != k and _within(wide, k, m):
+                return True
+    return False
+
+
+@inlined
 def _edge_hop(
     wide: W, narrow: N, parent: W, member: W, count: Int, hop: W, k: Int, edges: W
 ) -> Int:
     """The edge of an outgoing call: from the hop that makes it to the server that answers."""
-    caller, server = CLIENT, NO_HOP
-    for i in range(count):
-        m = member[i]
-        if narrow[m, ROLE] == SERVER and narrow[m, SERVICE] == narrow[k, SERVICE]:
-            caller = hop[m]
-            break
+    caller, server = _caller_of(narrow, member, count, hop, k), NO_HOP
+    answered = False
     for i in range(count):
         m = member[i]
         if narrow[m, ROLE] != SERVER or hop[m] <= caller:
             continue
+        # A gateway may hand its caller's context on: what answers is the outermost of them.
         if parent[m] == k:
+            server = min(server, hop[m]) if answered else hop[m]
+            answered = True
+        elif server == NO_HOP and _within(wide, k, m) and narrow[m, SERVICE] != narrow[k, SERVICE]:
             server = hop[m]
-            break
-        if server == NO_HOP and _within(wide, k, m) and narrow[m, SERVICE] != narrow[k, SERVICE]:
-            server = hop[m]
-    if server == NO_HOP:
+    if server == NO_HOP or (not answered and _goes_on(wide, narrow, member, count, k)):
         server = GATEWAY if caller == CLIENT else ENGINE
     edge = edges[caller, server]
     return edge if edge >= 0 else hop[k]
@@ -151,8 +183,49 @@ def observe_clocks(
         tight = wide[k, END] - wide[q, END]
         if whole and tight <= high and narrow[q, OUTCOME] <= 1:
             low = max(low, tight)
+        told = _told_end(wide, narrow, parent, k, q)
+        if told <= high:
+            low = max(low, told)
         if low <= high:
             observe(*pool, caller, server, low, high, wide[k, RECEIVED])
+
+
+@inlined
+def _told_end(wide: W, narrow: N, parent: W, k: Int, q: Int) -> Int:
+    """How far server `k` says it sent its last token after its caller's own stay ended.
+
+    A call that ends at headers, or late, bounds little; the stay of the one who made it does.
+    """
+    if wide[k, E2E] <= 0 or narrow[k, OUTCOME] > 1:
+        return -FOREVER
+    above = q
+    for _ in range(8):
+        if above < 0 or clock_of(narrow, above) != clock_of(narrow, q):
+            break
+        role = narrow[above, ROLE]
+        if (role == SERVER or role == CALL) and narrow[above, END_IS] == END_IS_END:
+            if narrow[above, OUTCOME] > 1:
+                break
+            return wide[k, START] + wide[k, E2E] - wide[above, END]
+        above = parent[above]
+    return -FOREVER
+
+
+@inlined
+def _that_can_be(
+    wide: W, narrow: N, parent: W, k: Int, q: Int, offset: Int, half: Int
+) -> tuple[Int, Int]:
+    """(offset, half width), moved to what this call itself allows: a clock may have been set."""
+    if narrow[q, ROLE] != EDGE and narrow[q, ROLE] != CALL:
+        return offset, half
+    high = wide[k, START] - wide[q, START]
+    low = wide[k, START] - wide[q, END]
+    told = _told_end(wide, narrow, parent, k, q)
+    if told <= high:
+        low = max(low, told)
+    if low <= offset <= high or low > high:
+        return offset, half
+    return min(max(offset, low), high), max(half, high - low)
 
 
 @inlined
@@ -191,6 +264,7 @@ def shift_clocks(
             if c < 0:
                 continue
             offset, half = offset_of(*pool, callers, mine, wide[k, RECEIVED])
+            offset, half = _that_can_be(wide, narrow, parent, k, q, offset, half)
             clocks[known, 0] = mine
             clocks[known, 1] = clocks[c, 1] + offset
             clocks[known, 2] = (
@@ -205,9 +279,39 @@ def shift_clocks(
             break
     for i in range(count):
         k = member[i]
-        c = _find_clock(clocks, known, clock_of(narrow, k)) if known > 1 else -1
+        mine = clock_of(narrow, k)
+        c = _find_clock(clocks, known, mine)
+        if c < 0 and narrow[k, ROLE] == SERVER and known < len(clocks):
+            c = _known_elsewhere(pool, clocks, known, mine, wide[k, RECEIVED])
+            if c >= 0:
+                known += 1
+                width = max(width, clocks[c, 2]) if width >= 0 else width
+                if abs(clocks[c, 1]) > abs(largest):
+                    largest = clocks[c, 1]
+        if c < 0 and mine != 0 and narrow[k, ROLE] != INNER:
+            width = UNKNOWN_WIDTH_NS
         shift_ns[k] = clocks[c, 1] if c >= 0 else 0
     return largest, width
+
+
+@inlined
+def _known_elsewhere(
+    pool: tuple[W, W, W, W, W, W], clocks: W, known: Int, mine: Int, now_ns: Int
+) -> Int:
+    """A clock that no call of this request leads to, by the calls of others; -1: never seen.
+
+    It is added to `clocks` at place `known`.
+    """
+    for c in range(known):
+        if not was_seen_lately(*pool, clocks[c, 0], mine, now_ns):
+            continue
+        offset, half = offset_of(*pool, clocks[c, 0], mine, now_ns)
+        if half >= 0 and clocks[c, 2] >= 0:
+            clocks[known, 0] = mine
+            clocks[known, 1] = clocks[c, 1] + offset
+            clocks[known, 2] = clocks[c, 2] + half
+            return known
+    return -1
 
 
 @inlined
@@ -222,6 +326,7 @@ def _find_clock(clocks: W, known: Int, clock: Int) -> Int:
 def read_times(
     wide: W,
     narrow: N,
+    parent: W,
     member: W,
     count: Int,
     hop: W,
@@ -234,7 +339,8 @@ def read_times(
     """Fill start, end, first and last token time (by row, ns, 0 unknown) by the anchor's clock.
 
     A server that tells its own length ends then; what its span goes on for belongs outward. An
-    end known to come late is cut at the end of what is outside, or else of what is inside.
+    end known to come late is cut at the end of what is outside, or else of what is inside. A
+    part that lasts until its child begins is empty without one.
     """
     for i in range(count):
         k = member[i]
@@ -247,6 +353,8 @@ def read_times(
             end[k] = min(end[k], start[k] + wide[k, E2E])
     for i in range(count):
         k = member[i]
+        if narrow[k, END_IS] == CHILD:
+            end[k] = _first_child(parent, member, count, start, k)
         if narrow[k, END_IS] != LOOSE:
             continue
         outer, inner = 0, 0
@@ -264,3 +372,14 @@ def read_times(
             end[k] = min(end[k], outer)
         elif inner > 0:
             end[k] = min(end[k], inner)
+
+
+@inlined
+def _first_child(parent: W, member: W, count: Int, start: W, k: Int) -> Int:
+    """When the first child of `k` begins; when `k` does, where none came."""
+    begun: Int = 0
+    for i in range(count):
+        m = member[i]
+        if parent[m] == k and (begun == 0 or start[m] < begun):
+            begun = start[m]
+    return max(begun, start[k])

@@ -35,7 +35,7 @@ NO_ANCHOR = -1
 
 CALL, SERVER, EDGE = int(Role.CALL), int(Role.SERVER), int(Role.EDGE)
 PART, INNER = int(Role.PART), int(Role.INNER)
-HEADERS, LOOSE = int(EndIs.HEADERS), int(EndIs.LOOSE)
+HEADERS, LOOSE, CHILD = int(EndIs.HEADERS), int(EndIs.LOOSE), int(EndIs.CHILD)
 GATEWAY, ENGINE = HOP_INDEX["gateway"], HOP_INDEX["engine"]
 
 CONTAINMENT_SLACK_NS = 1_000_000

@@ -28,13 +28,13 @@ from tailburn.collector.stitch.layout import (
     SERVICE,
     START,
 )
-from tailburn.collector.stitch.tree import EDGE, INNER, SERVER
+from tailburn.collector.stitch.tree import CALL, EDGE, INNER, SERVER
 from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX, OUTCOMES
 
 RETRY = HOP_INDEX["retry"]
 ERROR, CANCELLED = OUTCOMES.index("error"), OUTCOMES.index("cancelled")
-END_IS_LOOSE = int(EndIs.LOOSE)
+END_IS_LOOSE, END_IS_HEADERS = int(EndIs.LOOSE), int(EndIs.HEADERS)
 SEQUENCE_SLACK_NS = 1_000_000
 MOST_CALLS = 512
 """Past this many calls in one request, tries are not told apart any more."""
@@ -51,8 +51,8 @@ def failed(narrow: N, k: Int) -> bool:
 
 
 @inlined
-def _next_try(wide: W, narrow: N, parent: W, member: W, count: Int, i: Int) -> Int:
-    k = member[i]
+def _next_try(wide: W, narrow: N, parent: W, member: W, count: Int, k: Int, i: Int) -> Int:
+    """Where in `member`, after place `i`, the next try of what `k` tried is; -1: nowhere."""
     for j in range(i + 1, count):
         m = member[j]
         if narrow[m, ROLE] != narrow[k, ROLE] or narrow[m, CLASS] != narrow[k, CLASS]:
@@ -61,8 +61,19 @@ def _next_try(wide: W, narrow: N, parent: W, member: W, count: Int, i: Int) -> I
             continue
         if narrow[k, ROLE] == SERVER and wide[m, OWN] == wide[k, OWN] and wide[k, OWN] != 0:
             continue
-        return m
+        return j
     return -1
+
+
+@inlined
+def _stay_end(narrow: N, parent: W, member: W, count: Int, end: W, k: Int) -> Int:
+    """When the server that answered call `k` was done with it; 0 where no span of it came."""
+    stay: Int = 0
+    for i in range(count):
+        m = member[i]
+        if narrow[m, ROLE] == SERVER and parent[m] == k:
+            stay = max(stay, end[m])
+    return stay
 
 
 @inlined
@@ -73,14 +84,16 @@ def find_tries(
     member: W,
     count: Int,
     served_ns: Int,
+    start: W,
+    end: W,
     lost: NDArray[np.int8],
     wait_begin_ns: W,
     wait_end_ns: W,
 ) -> tuple[Int, Int, bool]:
     """Mark the spans of failed and losing tries in `lost`, and list the waits for retries.
 
-    `served_ns` is when the outermost hop that tells had its first token (0: unknown).
-    Returns (attempts, waits, hedged).
+    `served_ns` is when the outermost hop that tells had its first token (0: unknown); `start`
+    and `end` are by the anchor's clock. Returns (attempts, waits, hedged).
     """
     attempts, waits, hedged, calls = 1, 0, False, 0
     for i in range(count):
@@ -90,37 +103,75 @@ def find_tries(
         calls += 1
         if calls > MOST_CALLS:
             break
-        m = _next_try(wide, narrow, parent, member, count, i)
-        if m < 0 or lost[k]:
-            continue
-        told = 0 <= narrow[k, ATTEMPT] < narrow[m, ATTEMPT]
-        loose = narrow[k, END_IS] == END_IS_LOOSE
-        after = loose or wide[m, START] >= wide[k, END] - SEQUENCE_SLACK_NS
-        if told or (after and (failed(narrow, k) or narrow[k, ROLE] == SERVER)):
-            delivered = wide[k, FIRST] > 0 or 0 < served_ns < wide[k, END]
-            if delivered and not loose:
-                wait_begin_ns[waits] = wide[k, END]
+        at = i
+        while not lost[k]:
+            at = _next_try(wide, narrow, parent, member, count, k, at)
+            if at < 0:
+                break
+            m = member[at]
+            told = 0 <= narrow[k, ATTEMPT] < narrow[m, ATTEMPT]
+            loose = narrow[k, END_IS] == END_IS_LOOSE
+            after = loose or wide[m, START] >= wide[k, END] - SEQUENCE_SLACK_NS
+            if told or (after and (failed(narrow, k) or narrow[k, ROLE] == SERVER)):
+                delivered = wide[k, FIRST] > 0 or 0 < served_ns < wide[k, END]
+                if delivered and not loose:
+                    wait_begin_ns[waits] = wide[k, END]
+                else:
+                    wait_begin_ns[waits] = wide[k, START]
+                    lost[k] = 1
+                wait_end_ns[waits] = wide[m, START]
+                attempts += 1
+                waits += 1
+                break
+            elif after and _calls_again(narrow, parent, k):
+                stay = _stay_end(narrow, parent, member, count, end, k)
+                other = _stay_end(narrow, parent, member, count, end, m)
+                attempts += 1
+                if stay > start[m] + SEQUENCE_SLACK_NS:
+                    hedged = True
+                    lost[m if failed(narrow, m) or other < stay else k] = 1
+                else:
+                    lost[k] = 1
+                    wait_begin_ns[waits] = wide[k, START]
+                    wait_end_ns[waits] = wide[m, START]
+                    waits += 1
+            elif not after and _same_call(wide, k, m) and failed(narrow, m) != failed(narrow, k):
+                lost_try = m if failed(narrow, m) else k
+                lost[lost_try] = 1
+                wait_begin_ns[waits] = wide[lost_try, START]
+                wait_end_ns[waits] = wide[lost_try, END]
+                attempts += 1
+                waits += 1
+            elif not after and _could_be_hedge(narrow, k, m):
+                hedged = True
+                k_wins = not failed(narrow, k) and (
+                    failed(narrow, m) or wide[k, END] <= wide[m, END]
+                )
+                lost[m if k_wins else k] = 1
+                attempts += 1
             else:
-                wait_begin_ns[waits] = wide[k, START]
-                lost[k] = 1
-            wait_end_ns[waits] = wide[m, START]
-            attempts += 1
-            waits += 1
-        elif not after and _same_call(wide, k, m) and failed(narrow, m) != failed(narrow, k):
-            lost_try = m if failed(narrow, m) else k
-            lost[lost_try] = 1
-            wait_begin_ns[waits] = wide[lost_try, START]
-            wait_end_ns[waits] = wide[lost_try, END]
-            attempts += 1
-            waits += 1
-        elif not after and _could_be_hedge(narrow, k, m):
-            hedged = True
-            k_wins = not failed(narrow, k) and (failed(narrow, m) or wide[k, END] <= wide[m, END])
-            lost[m if k_wins else k] = 1
-            attempts += 1
+                break
+            if not lost[m]:
+                break
     if attempts > 1:
         _lose_descendants(parent, member, count, lost)
     return max(attempts, _sends(narrow, member, count)), waits, hedged
+
+
+@inlined
+def _calls_again(narrow: N, parent: W, k: Int) -> bool:
+    """Whether call `k` was answered well and its caller still asked anew, in the same LLM call.
+
+    A span that ends at the response's headers can't say what came after them: a first token
+    that was waited for too long, or one that a second try beside it brought sooner.
+    """
+    above = parent[k]
+    return bool(
+        above >= 0
+        and narrow[k, ROLE] == EDGE
+        and narrow[k, END_IS] == END_IS_HEADERS
+        and narrow[above, ROLE] == CALL
+    )
 
 
 @inlined

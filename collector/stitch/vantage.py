@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.compiling import inlined
+from tailburn.collector.stitch.halves import prefills
 from tailburn.collector.stitch.layout import (
     END_IS,
     FIRST_WITH_HEADERS,
@@ -101,6 +102,7 @@ def find_vantages(
     end: W,
     first: W,
     last: W,
+    halves: bool,
     vantage: W,
 ) -> None:
     """Fill `vantage` (3, 5): the span, start, first token, last token and end per vantage."""
@@ -113,13 +115,17 @@ def find_vantages(
         if narrow[k, ROLE] == CALL and vantage[AT_CLIENT, V_SPAN] < 0 and h == CLIENT:
             _take(vantage, AT_CLIENT, k, start, end, first, last)
         elif narrow[k, ROLE] == SERVER and h == ENGINE:
-            _widen_engine(vantage, k, start, end, first, last)
+            half = halves and prefills(narrow, hop, k)
+            _widen_engine(vantage, k, start, end, first, last, half)
         elif narrow[k, ROLE] == SERVER and (h == GATEWAY or h == ROUTER):
             g = vantage[AT_GATEWAY, V_SPAN]
             if g < 0 or h < hop[g]:
                 _take(vantage, AT_GATEWAY, k, start, end, first, last)
             elif h == hop[g]:
                 _confirm(vantage, AT_GATEWAY, k, first, last)
+    e = vantage[AT_ENGINE, V_SPAN]
+    if halves and e >= 0 and prefills(narrow, hop, e):  # the decode's span never came
+        vantage[AT_ENGINE, V_SPAN] = -1
     _first_with_headers(narrow, member, count, hop, lost, end, vantage)
     for v in range(3):
         if 0 < vantage[v, V_FIRST] < vantage[v, V_START]:
@@ -147,11 +153,19 @@ def _confirm(vantage: W, v: Int, k: Int, first: W, last: W) -> None:
 
 
 @inlined
-def _widen_engine(vantage: W, k: Int, start: W, end: W, first: W, last: W) -> None:
-    """Several engines (prefill and decode, choices) are one vantage from first to last."""
+def _widen_engine(vantage: W, k: Int, start: W, end: W, first: W, last: W, half: bool) -> None:
+    """Several engines (prefill and decode, choices) are one vantage from first to last.
+
+    `half`: it only prefills, and its token is not the user's.
+    """
     e = vantage[AT_ENGINE, V_SPAN]
     if e < 0:
         _take(vantage, AT_ENGINE, k, start, end, first, last)
+        if half:
+            vantage[AT_ENGINE, V_FIRST] = vantage[AT_ENGINE, V_LAST] = 0
+        return
+    if half:
+        vantage[AT_ENGINE, V_START] = min(vantage[AT_ENGINE, V_START], start[k])
         return
     had_first = vantage[AT_ENGINE, V_FIRST]
     if had_first == 0 and first[k] > 0:

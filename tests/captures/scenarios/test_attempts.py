@@ -82,6 +82,36 @@ def test_the_loser_of_a_hedge_costs_but_does_not_fail_the_request() -> None:
     )
 
 
+def test_a_client_that_asks_anew_after_headers_waited_too_long_for_a_token() -> None:
+    """Its span of the first try ended well, at the headers; no token came before its time-out."""
+    spans = [
+        call(0, 1000, 905),
+        call_out(1, 30, "first", "call", service="shop"),
+        gateway(5, 402, "left", "first"),
+        call_out(600, 630, "second", "call", service="shop"),
+        gateway(605, 990, "served", "second"),
+    ]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {"attempts": 2, "hedged": False, "outcome": "ok", "ttft_retry_s": 0.599},
+    )
+
+
+def test_two_tries_at_once_after_headers_are_a_hedge() -> None:
+    spans = [
+        call(0, 1000, 905),
+        call_out(1, 30, "slow", "call", service="shop"),
+        gateway(5, 906, "left", "slow"),
+        call_out(600, 630, "quick", "call", service="shop"),
+        gateway(605, 990, "served", "quick"),
+    ]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {"attempts": 2, "hedged": True, "outcome": "ok", "ttft_retry_s": None,
+         "e2e_gateway_s": 0.385},
+    )  # fmt: skip
+
+
 def test_two_choices_are_one_request_whose_prompt_counts_once() -> None:
     spans = [
         engine(20, 220, 950, "one", "unseen", request="chatcmpl-9"),

@@ -61,6 +61,10 @@ EXAMPLES: Mapping[str, Span] = {
     "sglang/kv-transfer": _sglang("mooncake_worker_send"),
     "sglang/inner": _sglang("Scheduler [TP 0] (host:0a1b2c3d | pid:1001)"),
     "triton/request": span("InferRequest", SERVER, "triton-server"),
+    "triton/model-whole": replace(
+        span("llama", SERVER, "triton-server", triton__model_name="llama"),
+        events=[("QUEUE_START", 1_000_000_000), ("COMPUTE_START", 1_100_000_000)],
+    ),
     "triton/model": span("llama", SERVER, "triton-server", triton__model_name="llama"),
     "triton/compute": span("compute", INTERNAL, "triton-server"),
     "tgi/request": _with(_tgi("generate_stream"), time_per_token="45.2ms"),

@@ -1,0 +1,110 @@
+"""What no span tells is nobody's: a share that can't be known is never a hop's."""
+
+from tests.captures.scenarios.drive import rows_of
+from tests.captures.scenarios.expect import expect, standing
+from tests.captures.scenarios.hops import body_sent, call, call_out, engine, gateway
+from tests.captures.scenarios.otlp import SERVER, Span, at
+
+
+def test_a_call_that_nothing_answered_may_have_waited_anywhere() -> None:
+    spans = [call(0, 1000, 300), gateway(10, 990), call_out(15, 280), body_sent(290)]
+    expect(
+        standing(rows_of([at(2, *spans, body_sent(960, 1))])),
+        {
+            "completeness": "partial",
+            "ttft_gateway_to_engine_s": None,
+            "ttft_gateway_self_s": None,  # what it waited for after the headers may be in it
+            "ttft_client_self_s": 0.02,
+            "ttft_unattributed_s": 0.28,
+        },
+    )
+
+
+def test_a_lost_gateway_is_no_network() -> None:
+    """Its own call is there: what lies before that is not the client's edge to the engine."""
+    spans = [
+        call(0, 1000, 300),
+        call_out(5, 285, "asks", "call", service="shop"),
+        call_out(150, 280, "call out", "never came"),
+        engine(155, 270, 950),
+    ]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {
+            "ttft_client_to_gateway_s": None,
+            "ttft_client_to_engine_s": None,
+            "ttft_gateway_to_engine_s": 0.005,
+            "ttft_prefill_s": 0.115,
+        },
+    )
+
+
+def test_a_lost_call_of_a_gateway_is_not_the_gateways_work() -> None:
+    spans = [call(0, 1000, 300), gateway(10, 990), engine(200, 280, 950, parent="never came")]
+    expect(
+        standing(rows_of([at(2, *spans, body_sent(290), body_sent(960, 1))])),
+        {"ttft_gateway_self_s": None, "ttft_prefill_s": 0.08, "ttft_client_self_s": 0.02},
+    )
+
+
+def test_an_answer_sent_in_one_piece_was_no_stream() -> None:
+    spans = [gateway(10, 990, parent=""), call_out(15, 280), engine(20, 220, 950)]
+    expect(standing(rows_of([at(2, *spans, body_sent(985))])), {"ttft_gateway_s": None})
+
+
+def test_of_hops_that_tell_no_first_token_the_outermost_held_it() -> None:
+    router: Span = gateway(20, 980, "router", "call out", service="vllm-router")
+    spans = [
+        call(0, 1000, 900),
+        gateway(10, 990),
+        call_out(15, 985),
+        router,
+        call_out(22, 980, "onward", "router", service="vllm-router"),
+        engine(25, 225, 975, parent="onward"),
+    ]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {"ttft_router_s": 0.002, "ttft_prefill_s": 0.2, "ttft_gateway_self_s": 0.68},
+    )
+
+
+def test_the_prefilling_engine_makes_no_token_of_the_users() -> None:
+    prefill = engine(20, 120, 121, "prefill", queue_ms=30, output=1)
+    prefill = _asked_for(prefill, 1)
+    decode = engine(140, 200, 950, "decode", queue_ms=50)
+    spans = [call(0, 1000, 210), gateway(10, 990), call_out(15, 985), prefill, decode]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {
+            "ttft_engine_s": 0.18,
+            "queue_s": 0.03,
+            "ttft_queue_s": 0.03,
+            "ttft_prefill_s": 0.07,
+            "ttft_engine_self_s": 0.06,
+            "output_tokens": 32,
+        },
+    )
+
+
+def test_what_triton_queued_ends_where_its_compute_span_begins() -> None:
+    triton = {"scope": "triton-server", "service": "triton", "kind": SERVER}
+    model = {"triton.model_name": "tiny-llama", "triton.request_id": "r1"}
+    spans = [
+        call(0, 1000, 310),
+        gateway(10, 990),
+        call_out(15, 985),
+        Span("infer", "InferRequest", 20, 980, "call out", **triton,  # type: ignore[arg-type]
+             events={"INFER_RESPONSE_COMPLETE": 300}),
+        Span("model", "tiny-llama", 25, 979, "infer", **triton, attributes=model,  # type: ignore[arg-type]
+             events={"QUEUE_START": 25}),
+        Span("compute", "compute", 125, 970, "model", **triton),  # type: ignore[arg-type]
+    ]  # fmt: skip
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {"queue_s": 0.1, "ttft_queue_s": 0.1, "ttft_engine_s": 0.28, "ttft_prefill_s": None},
+    )
+
+
+def _asked_for(span: Span, tokens: int) -> Span:
+    attributes = {**span.attributes, "gen_ai.request.max_tokens": tokens}
+    return Span(**{**vars(span), "attributes": attributes})
