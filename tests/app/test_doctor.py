@@ -13,6 +13,7 @@ import pytest
 
 from tailburn.collector.log import lock_store
 from tests.app.conftest import Run
+from tests.app.targets import answering, saved
 
 
 @pytest.fixture
@@ -94,3 +95,25 @@ def test_one_bad_finding_makes_the_exit_code_1(
 def test_the_clock_is_judged_one_way_or_the_other(run: Run, tmp_path: Path) -> None:
     clock = findings(run, "--store", tmp_path)["clock"]
     assert clock["state"] in ("ok", "warn", "no data") and clock["seen"]
+
+
+def test_targets_are_told_by_what_they_do_not_tell(run: Run, tmp_path: Path) -> None:
+    lines = saved("vllm-0.32.0").splitlines(keepends=True)
+    half = b"".join(line for line in lines if b"kv_cache_usage_perc" not in line)
+    with answering(saved("vllm-0.32.0")) as whole, answering(half) as blind:
+        (tmp_path / "targets.yaml").write_text(f"- targets: ['{whole}', '{blind}', '127.0.0.1:1']")
+        told = run("doctor", "--targets-files", "targets.yaml", "--json")
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    found = {row["subject"]: row for row in rows if row["subject"].startswith("target")}
+    assert found["targets"]["seen"] == "1 of 3 tell all that the walk needs"
+    assert found[f"target {blind}"]["seen"] == "does not tell kv_usage_ratio"
+    assert found["target 127.0.0.1:1"]["state"] == "bad"
+    assert told.code == 1
+
+
+def test_settings_of_targets_that_stop_the_start_are_told(run: Run) -> None:
+    told = run("doctor", "--targets-files", "none.yaml", "--json")
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    (target,) = (row for row in rows if row["subject"] == "targets")
+    assert target["state"] == "bad"
+    assert target["seen"].startswith("none.yaml:1: file: can't be read")

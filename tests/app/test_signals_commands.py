@@ -1,21 +1,19 @@
 """`tailburn signals` as a user runs it."""
 
-import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.app.conftest import Run
-
-SCRAPES = Path(__file__).parents[1] / "collector" / "signals" / "scrapes"
+from tests.app.targets import answering, saved
 
 
 @pytest.fixture
 def vllm(tmp_path: Path) -> Path:
     """A saved answer of a real vLLM."""
     file = tmp_path / "vllm.prom"
-    file.write_bytes(gzip.decompress((SCRAPES / "vllm-0.32.0.prom.gz").read_bytes()))
+    file.write_bytes(saved("vllm-0.32.0"))
     return file
 
 
@@ -56,6 +54,30 @@ def test_check_reads_a_file_of_targets_and_says_which_are_down(run: Run, tmp_pat
         ("127.0.0.1:1", "down"),
         ("127.0.0.1:2", "down"),
     ]
+
+
+def test_check_reads_the_targets_of_the_settings(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(saved("vllm-0.32.0")) as address:
+        (tmp_path / "targets.json").write_text(json.dumps([{"targets": [address]}]))
+        monkeypatch.setenv("TAILBURN_TARGETS_FILES", "targets.json")
+        told = run("signals", "check")
+    assert told.code == 0, told.err
+    assert told.out.startswith(f"{address}: vllm\n")
+
+
+def test_check_asks_a_prometheus_for_the_targets_that_it_has(run: Run) -> None:
+    metric = {"__name__": "tgi_queue_size", "job": "chat", "instance": "a:1"}
+    data = {"resultType": "vector", "result": [{"metric": metric, "value": [1.5, "7"]}]}
+    body = json.dumps({"status": "success", "data": data}).encode()
+    with answering(body) as address:
+        told = run("signals", "check", "--prometheus", f"http://{address}", "--json")
+    rows = {row["signal"]: row for row in map(json.loads, told.out.splitlines())}
+    assert rows["requests_waiting"]["target"] == "chat a:1"
+    assert rows["requests_waiting"]["metric"] == "tgi_queue_size"
+    assert rows["kv_usage_ratio"]["standing"] == "never told"
+    assert told.code == 1
 
 
 def test_check_says_what_a_file_of_targets_has_wrong(run: Run, tmp_path: Path) -> None:
