@@ -11,6 +11,7 @@ from itertools import chain
 from bench import decode, histogram, log, store
 from bench.figures import show
 from bench.lab import figures as lab
+from bench.lab.ear import load as ear
 from bench.rules import cost
 from bench.service import report
 
@@ -28,6 +29,7 @@ def main() -> None:
         histogram.figures(),
         cost.figures(),
         lab.figures(),
+        ear.figures(seconds=arguments.seconds),
     )
     show([*whole, *parts], [*notes, *filter(None, [lab.note()])])
 

@@ -130,10 +130,12 @@ class Service:
 
 
 @contextmanager
-def serving(folder: Path, module: Sequence[str] = SERVICE) -> Iterator[Service]:
+def serving(
+    folder: Path, module: Sequence[str] = SERVICE, flags: Sequence[str] = ()
+) -> Iterator[Service]:
     """Start on a new store under `folder`; ended by SIGTERM, and killed if that fails."""
     store = folder / f"store-{time.monotonic_ns()}"
-    command = [sys.executable, *module, "serve", "--store", str(store), *_FLAGS]
+    command = [sys.executable, *module, "serve", "--store", str(store), *_FLAGS, *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment())
     try:
         said, ports = _until_ready(process)

@@ -1,0 +1,85 @@
+"""Chains sent to one service over HTTP at full speed, each an hour of lab time after the last."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from bench.lab.ear.chains import Chain
+from bench.lab.ear.scenes import Scene
+from tailburn.lab.telemetry.sender import Sender, Sent
+from tailburn.lab.telemetry.spans import SpanTelemetry
+
+EPOCH_NS: Final = 1_764_600_000 * 10**9
+HOUR_NS: Final = 3_600 * 10**9
+
+Body = tuple[int, bytes]
+Change = Callable[[Iterator[Body]], Iterator[Body]]
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What was sent of one chain."""
+
+    chain: Chain
+    scene: Scene
+    seed: int
+    epoch_ns: int
+    telemetry: SpanTelemetry
+    sent: Sent
+
+
+def feed(
+    url: str,
+    chain: Chain,
+    scene: Scene,
+    number: int,
+    *,
+    tell: Callable[[SpanTelemetry], None] = lambda _: None,
+    change: Change = lambda bodies: bodies,
+) -> Fed:
+    """Send all of a chain; `tell` and `change` break its telemetry on the way."""
+    seed, epoch_ns = 1_000 + number, EPOCH_NS + number * HOUR_NS
+    telemetry = SpanTelemetry(chain.wiring(scene), seed=seed, epoch_unix_ns=epoch_ns)
+    tell(telemetry)
+    with Sender(url, epoch_unix_ns=epoch_ns) as sender:
+        sender.send_all(change(_bodies(telemetry, scene)))
+        return Fed(chain, scene, seed, epoch_ns, telemetry, sender.sent)
+
+
+def _bodies(telemetry: SpanTelemetry, scene: Scene) -> Iterator[Body]:
+    yield from telemetry.feed(scene.attempts, 0)
+    yield from telemetry.finish()
+
+
+def strike(url: str, number: int) -> None:
+    """Let the hour after the last chain strike: whatever is open closes."""
+    with Sender(url, epoch_unix_ns=EPOCH_NS + number * HOUR_NS) as sender:
+        sender.send(0, b"")
+
+
+def rows_of(store: Path) -> list[dict[str, Any]]:
+    """The rows that stand: of each request the last version, tombstones left out."""
+    if not any(store.glob("requests/*/*/*.parquet")):
+        return []
+    found = duckdb.sql(
+        """SELECT * EXCLUDE digests FROM (
+            SELECT * FROM read_parquet(?, union_by_name = true)
+            QUALIFY row_number() OVER (PARTITION BY request_id ORDER BY version DESC) = 1
+        ) WHERE NOT tombstone ORDER BY start_ns""",
+        params=[f"{store}/requests/*/*/*.parquet"],
+    ).to_arrow_table()
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
+
+
+def until(true: Callable[[], bool], patience_s: float = 120.0) -> None:
+    """Wait for what others do by themselves; TimeoutError after `patience_s`."""
+    give_up_s = time.monotonic() + patience_s
+    while not true():
+        if time.monotonic() > give_up_s:
+            raise TimeoutError(f"it never came true in {patience_s:.0f} s")
+        time.sleep(0.05)

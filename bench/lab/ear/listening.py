@@ -1,0 +1,76 @@
+"""Chains told to a service that is ready, whole and broken, and the judge's word on each."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.lab.ear.broken import Breaking, Broken
+from bench.lab.ear.chains import Chain
+from bench.lab.ear.feeding import Fed, feed, rows_of, strike, until
+from bench.lab.ear.judge import Verdict, judge
+from bench.lab.ear.scenes import SCENES, Scene
+
+_HOURS_AFTER: Final = 3
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A chain as it was fed, and how it was broken, if it was."""
+
+    fed: Fed
+    broken: Broken | None
+
+
+def scenes_for(chains: Iterable[Chain], requests: int, seed: int) -> Mapping[str, Scene]:
+    """The scenes that these chains are told of."""
+    wanted = {chain.scene for chain in chains}
+    return {name: SCENES[name](requests, seed) for name in sorted(wanted)}
+
+
+def listen(
+    url: str,
+    scenes: Mapping[str, Scene],
+    told: Iterable[tuple[Chain, Broken | None]],
+) -> list[Heard]:
+    """Feed one after the other at full speed, and let all that is open close."""
+    heard = []
+    for number, (chain, broken) in enumerate(told):
+        scene = scenes[chain.scene]
+        if broken is None:
+            fed = feed(url, chain, scene, number)
+        else:
+            way = Breaking(broken.over(scene, number))
+            fed = feed(url, chain, scene, number, tell=way.tell, change=way.change)
+        heard.append(Heard(fed, broken))
+    for later in range(_HOURS_AFTER):
+        strike(url, len(heard) + later)
+    return heard
+
+
+def lost(heard: Iterable[Heard], totals: Callable[[], Mapping[str, int]]) -> int:
+    """Spans acknowledged that the balance lacks, once nothing is open any more."""
+    least = sum(h.fed.telemetry.spans for h in heard)
+
+    def settled() -> bool:
+        now = totals()
+        return not now["open"] and now["received"] >= least
+
+    until(settled)
+    now = totals()
+    kept = ("stored", "folded", "duplicate", "sampled_out")
+    return now["received"] - sum(now[name] for name in kept)
+
+
+def verdicts(heard: Iterable[Heard], store: Path) -> list[Verdict]:
+    """The judge's word on each chain, when all is stored."""
+    rows = rows_of(store)
+    return [
+        judge(
+            h.fed,
+            rows,
+            whole=h.broken is None or h.broken.whole,
+            how=h.broken.name if h.broken else "",
+        )
+        for h in heard
+    ]
