@@ -17,7 +17,7 @@ ENGINE_PAGES: Mapping[str, tuple[str, ...]] = {
     "sglang": ("sglang",),
     "trtllm": ("trtllm",),
     "triton": ("triton",),
-    "dynamo": ("dynamo_worker", "trtllm_dynamo"),
+    "dynamo": ("dynamo_worker", "trtllm"),
     "dynamo-vllm": ("dynamo_worker", "vllm"),
 }
 GATEWAY_PAGES: Mapping[str, tuple[str, ...]] = {
@@ -92,16 +92,17 @@ def _engines(fleet: Fleet, wiring: Wiring, arrays: FleetArrays) -> list[Target]:
 
 
 def _more_pages(pool: Pool, place: Place) -> tuple[str, ...]:
-    """What a vLLM shows on top by how it is set up, and its web server's own."""
-    if place.stack not in ("vllm", "dynamo-vllm"):
-        return ()
+    """What an engine shows on top by how it is set up, and vLLM's web server of its own."""
+    engine = {"dynamo": "trtllm", "dynamo-vllm": "vllm"}.get(place.stack, place.stack)
     more: tuple[str, ...] = ()
     if pool.layout.speculation.tokens:
-        more += ("vllm_spec_decode",)
-    if pool.role == Role.DECODE:
+        drafts = {"vllm": ("vllm_spec_decode",), "trtllm": ("trtllm_spec_decode",)}
+        more += drafts.get(engine, ())
+    if pool.role == Role.DECODE and engine == "vllm":
         more += ("vllm_nixl",)
     if pool.offload.tier_blocks:
-        more += ("vllm_offload",)
+        tiers = {"vllm": ("vllm_offload",), "sglang": ("sglang_hicache",)}
+        more += tiers.get(engine, ())
     return more + (("fastapi_instrumentator",) if place.stack == "vllm" else ())
 
 

@@ -4,7 +4,10 @@ Compared are names, types, help texts, keys of labels with their order, and boun
 What is ours alone, or the capture's alone, is named here with the reason.
 """
 
+import json
 import re
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,12 +76,16 @@ CASES = (
 
 
 def _ours(case: Case) -> dict[str, Shape]:
+    return shapes([_text(case).decode()])
+
+
+def _text(case: Case) -> bytes:
     here = run()
     wiring = with_stacks(here.fleet, **{case.kind: case.stack})
     scrapes = [one for one in here.scrapes(wiring) if len(one)][-1]
     text = scrapes.text(target(scrapes, case.name), len(scrapes) - 1)
     assert text is not None
-    return shapes([text.decode()])
+    return text
 
 
 def _told(families: dict[str, Shape], without: str) -> dict[str, Shape]:
@@ -165,6 +172,31 @@ def test_sglang_has_the_families_of_its_release_and_the_bounds_of_the_published_
     for name in labelled:
         assert all("is_streaming" in keys for keys in ours[name].keys)
     assert not any(name.endswith("_created") for name in ours)
+
+
+def test_the_service_finds_all_that_its_walk_needs(tmp_path: Path) -> None:
+    """Its table of names is made of the exporters' sources, too, and not of these pages."""
+    asked = []
+    for stack in ("vllm", "sglang", "trtllm", "dynamo-vllm"):
+        asked.append(tmp_path / f"{stack}.prom")
+        asked[-1].write_bytes(_text(replace(CASES[0], stack=stack)))
+    for name in ("gateway-1", "main-router", "dcgm-exporter-node-0", "nccl-inspector-node-0",
+                 "node_exporter-node-0", "cadvisor-node-0"):  # fmt: skip
+        asked.append(tmp_path / f"{name}.prom")
+        asked[-1].write_bytes(_text(replace(CASES[0], name=name)))
+    command = [sys.executable, "-m", "tailburn.app", "signals", "check", "--json", *map(str, asked)]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    found = {
+        (Path(row["target"]).stem, row["signal"]) for row in rows if row["standing"] == "found"
+    }
+    assert {target for target, _ in found} == {path.stem for path in asked}
+    missing = {
+        (Path(row["target"]).stem, row["signal"])
+        for row in rows
+        if row["needed"] and row["standing"] == "missing" and row["target"]
+    }
+    assert not missing
 
 
 def test_every_template_is_used() -> None:

@@ -3,12 +3,16 @@
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailburn.lab.faults.catalogue import SCENARIOS
+from tailburn.lab.fleet import standard
+from tailburn.lab.fleet.parts import Offload
+from tailburn.lab.physics.layout import Layout, Speculation
 from tailburn.lab.telemetry.metrics import MetricsText, PageError, Scrapes
 from tailburn.lab.telemetry.metrics.gpus import cards_of
 from tailburn.lab.telemetry.metrics.listing import (
@@ -153,6 +157,30 @@ def test_the_fleet_of_every_scenario_has_pages(name: str) -> None:
     assert engines == {replica.name for replica in fleet.replicas}
     owned = {c.replica for cards in cards_of(fleet) for c in cards if c.replica >= 0}
     assert owned == set(range(len(fleet.replicas)))
+
+
+@pytest.mark.parametrize("stack", ENGINE_PAGES)
+def test_an_engine_shows_more_as_it_is_set_up(stack: str) -> None:
+    layout = Layout("Llama-3.1-70B", "H200", 4, speculation=Speculation(3))
+    fleet = standard(2.0, layout=layout, clients=50)
+    tier = Offload(tier_blocks=5_000)
+    fleet = replace(fleet, pools=tuple(replace(pool, offload=tier) for pool in fleet.pools))
+    world = World(fleet, seed=1)
+    attempts = world.advance(16 * S)
+    scrapes = MetricsText(fleet, with_stacks(fleet, engine=stack)).feed(
+        attempts, world.samples(16 * S)
+    )
+    text = scrapes.text(target(scrapes, "vllm-0"), 0)
+    assert text is not None
+    names = set(parsed(text))
+    more = {
+        "vllm": {"vllm:spec_decode_num_drafts", "vllm:kv_offload_load_bytes"},
+        "dynamo-vllm": {"vllm:spec_decode_num_drafts", "vllm:kv_offload_load_bytes"},
+        "sglang": {"sglang:hicache_backup_bytes", "sglang:spec_accept_length"},
+        "trtllm": {"trtllm_spec_decode_num_draft_tokens", "trtllm_kv_cache_host_utilization"},
+        "dynamo": {"trtllm_spec_decode_num_draft_tokens", "trtllm_kv_cache_host_utilization"},
+    }
+    assert more.get(stack, set()) <= names
 
 
 def test_targets_are_told_apart_and_carry_where_they_are() -> None:
