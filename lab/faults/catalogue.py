@@ -11,6 +11,7 @@ from tailburn.lab.faults.hops import HOPS
 from tailburn.lab.faults.hosts import HOSTS
 from tailburn.lab.faults.kv import KV
 from tailburn.lab.faults.links import LINKS
+from tailburn.lab.faults.needs import near_cap
 from tailburn.lab.faults.neighbours import NEIGHBOURS
 from tailburn.lab.faults.network import NETWORK
 from tailburn.lab.faults.processes import PROCESSES
@@ -56,17 +57,22 @@ def scenario(text: str) -> Scenario:
         if wanted in (each.id.lower(), each.name):
             return each
     known = [word for s in SCENARIOS.values() for word in (s.id, s.name)]
-    raise FaultError(f"no scenario {text!r}; {did_you_mean(text.strip(), known, cutoff=0.6)}")
+    raise FaultError(f"no scenario {text!r}; {did_you_mean(text.strip(), known, cutoff=0.0)}")
 
 
 def fleet_for(scenarios: Sequence[Scenario], per_s: float) -> Fleet:
-    """One fleet on which all of them can happen; FaultError where there is none."""
-    bases = {s.base for s in scenarios} - {standard}
-    needs = tuple(dict.fromkeys(need for s in scenarios for need in s.needs))
-    if len(bases) > 1:
-        names = " and ".join(s.id for s in scenarios if s.base is not standard)
+    """One fleet on which all of them can happen; FaultError where there is none.
+
+    A scenario of a plain fleet (`standard`, `near_cap`) can happen on any other too.
+    """
+    bases = list(dict.fromkeys(s.base for s in scenarios))
+    special = [base for base in bases if base not in (standard, near_cap)]
+    if len(special) > 1:
+        names = " and ".join(s.id for s in scenarios if s.base in special)
         raise FaultError(f"{names} need fleets of different kinds; run them one by one")
-    fleet = (bases.pop() if bases else standard)(per_s)
+    plain = near_cap if near_cap in bases else standard
+    fleet = (special or [plain])[0](per_s)
+    needs = tuple(dict.fromkeys(need for s in scenarios for need in s.needs))
     for need in needs:
         fleet = need(fleet, per_s)
     return fleet

@@ -27,6 +27,7 @@ def test_a_scenario_is_found_by_id_and_by_name(text: str) -> None:
     [
         ("demand-serge", "no scenario 'demand-serge'; did you mean demand-surge"),
         ("memory-slow", "did you mean memory-slowdown"),
+        ("%", r"no scenario '%'; did you mean \S+ or \S+ or \S+\?$"),
     ],
 )
 def test_an_unknown_scenario_is_answered_with_the_nearest(text: str, says: str) -> None:
@@ -108,3 +109,7 @@ def test_one_fleet_serves_several_scenarios_unless_they_need_different_kinds() -
     both = fleet_for([scenario("S1"), scenario("S8")], 10.0)
     assert both.pools[0].scheduler.max_num_seqs < 256 and both.pools[1].name == "small"
     assert fleet_for([], 10.0) == standard(10.0)
+    talks = fleet_for([scenario("S1"), scenario("S15")], 10.0)
+    assert talks == scenario("S15").fleet(10.0), "a surge can happen on any fleet"
+    with pytest.raises(FaultError, match="S15 and S17 need fleets of different kinds"):
+        fleet_for([scenario("S15"), scenario("S17"), scenario("S1")], 10.0)
