@@ -115,30 +115,29 @@ def _print(target: Checked, every: bool) -> None:
         stdout().print(harmless(f"  {target.complaint}"))
     if not target.sources:
         return
-    drawn = table(["step", "signal", "", "under the name", "beware, or what is blind"], ["samples"])
+    drawn = table(["step", "signal", "", "under the name, or what is blind without it"])
     hidden = 0
     for finding in sorted(target.findings, key=lambda f: f.signal.step):
         if finding.standing is Standing.NEVER and not (every or finding.signal.needed):
             hidden += 1
             continue
-        blind = finding.note if finding.is_there else f"blind: {finding.signal.blinds}"
-        name = finding.through if finding.is_there else _hint(finding)
         style = "bold red" if finding.blinds_walk else _STYLES[finding.standing]
         drawn.add_row(
             plain(finding.step),
             plain(finding.signal.name + (" *" if finding.signal.needed else "")),
             plain(finding.standing, style),
-            plain(name),
-            plain(blind),
-            plain(f"{finding.samples:,}" if finding.samples else ""),
+            plain(_in_words(finding)),
         )
     draw(drawn)
     if hidden:
         stdout().print(f"{hidden} more that {told} never tells: --all shows them\n")
 
 
-def _hint(finding: Finding) -> str:
-    return f"would be {finding.through}" if finding.through else ""
+def _in_words(finding: Finding) -> str:
+    if finding.is_there:
+        return finding.through + (f" ({finding.note})" if finding.note else "")
+    told_by = f"; {finding.through} would tell" if finding.through else ""
+    return f"blind: {finding.signal.blinds}{told_by}"
 
 
 def _print_everywhere(catalogue: Catalogue, checked: Sequence[Checked]) -> None:

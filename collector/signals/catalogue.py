@@ -114,9 +114,9 @@ class Reading:
     @property
     def through(self) -> str:
         """The metrics and labels it goes by, in short."""
-        name = " + ".join(self.metrics[:2]) or f"{self.sum} / {self.count}"
-        if len(self.metrics) > 2:
-            name += f" + {len(self.metrics) - 2} more"
+        name = self.metrics[0] if self.metrics else f"{self.sum} / {self.count}"
+        if self.is_each:
+            name += f" + {len(self.metrics) - 1} more"
         if self.where:
             asked = (f"{label}={pattern.in_short}" for label, pattern in self.where)
             name += "{" + ", ".join(asked) + "}"

@@ -1,6 +1,6 @@
 """What a target tells of all that it should, and what that blinds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,9 +65,9 @@ def _finding(catalogue: Catalogue, signal: Signal, mapped: Mapped) -> Finding:
             names = f" {operator} ".join(part.reading.through for part in parts if part)
             source = parts[0].reading.source if parts[0] else ""
             return Finding(signal, Standing.DERIVED, source, names, _fewest(parts))
-    could = list(_could(catalogue, signal, mapped))
+    could = _could(catalogue, signal, mapped)
     if could:
-        return Finding(signal, Standing.MISSING, through=", ".join(could[:3]))
+        return Finding(signal, Standing.MISSING, through=could)
     return Finding(signal, Standing.NEVER)
 
 
@@ -77,12 +77,28 @@ def _told(signal: Signal, told: Told) -> Finding:
     return Finding(signal, standing, reading.source, reading.through, told.samples, reading.note)
 
 
-def _could(catalogue: Catalogue, signal: Signal, mapped: Mapped) -> Iterator[str]:
-    """Metrics that the programs at the target have for it, in some version or setting."""
-    for name in sorted(mapped.sources):
-        for reading in catalogue.source(name).readings:
-            if reading.signal == signal.name:
-                yield reading.through
+def _could(catalogue: Catalogue, signal: Signal, mapped: Mapped) -> str:
+    """The metrics that the programs at the target would have for it; empty where they have none."""
+    if signal.derived is not None:
+        first, operator, second = signal.derived
+        parts = [_named(catalogue, name, mapped) for name in (first, second)]
+        if all(parts):
+            return f" {operator} ".join(parts)
+    return _named(catalogue, signal.name, mapped)
+
+
+def _named(catalogue: Catalogue, signal: str, mapped: Mapped) -> str:
+    """The first reading; one of an older version only where there is none of today."""
+    readings = [
+        reading
+        for name in sorted(mapped.sources)
+        for reading in catalogue.source(name).readings
+        if reading.signal == signal
+    ]
+    today = next((reading for reading in readings if not reading.until), None)
+    if today is not None:
+        return today.through
+    return f"{readings[0].through} (to {readings[0].until})" if readings else ""
 
 
 def _fewest(parts: list[Told | None]) -> int:

@@ -1,9 +1,9 @@
 """Every command in a `console` or `sh` block of the README and the docs, run as it stands.
 
 They run in a folder of their own with a replayed store, the capture as `recorded/`, and each
-`yaml` block that begins with its name, such as `# our-hops.yaml`. What a console block shows
-below a command is what the command prints, `...` for lines left out. Addresses of a service are
-those of one on free ports.
+block that begins with its name, such as `# our-hops.yaml` or `# engine.prom`. What a console
+block shows below a command is what the command prints, `...` for lines left out. Addresses of a
+service are those of one on free ports.
 """
 
 import os
@@ -26,7 +26,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 CAPTURE = ROOT / "app" / "demo" / "vllm-0.32.0.tar.gz"
 
 _BLOCK = re.compile(r"^```(console|sh)\n(.*?)^```", re.M | re.S)
-_FILE = re.compile(r"^```yaml\n(# ([\w-]+\.yaml)$.*?)^```", re.M | re.S)
+_FILE = re.compile(r"^```(?:yaml|text)\n(# ([\w-]+\.(?:yaml|prom))$.*?)^```", re.M | re.S)
 _USUAL_ADDRESSES = {"127.0.0.1:4318": "OTLP/HTTP", "127.0.0.1:9464": "web"}
 
 pytestmark = pytest.mark.timeout(600)
