@@ -39,6 +39,8 @@ def _lines(asked: Asked, summary: Summary, end_ns: int) -> list[tuple[str, str]]
                 f"{s.rejected_spans:,} spans rejected",
             )
         ]
+        if s.unsent_bodies:
+            lines += [("not sent", f"{s.unsent_bodies:,} bodies: it was interrupted")]
         if s.refused_bodies and s.last_error:
             lines += [("last error", harmless(s.last_error))]
     else:

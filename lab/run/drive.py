@@ -55,6 +55,8 @@ class Summary:
     bytes: int = 0
     retries: int = 0
     refused_bodies: int = 0
+    unsent_bodies: int = 0
+    """Made, and not sent: it was interrupted."""
     rejected_spans: int = 0
     last_error: str = ""
     scrapes: int = 0
@@ -167,6 +169,7 @@ class Drive:
         s.spans, s.lost_spans = self.telling.spans, self.telling.lost
         s.bodies, s.bytes, s.retries = sent.bodies, sent.bytes, sent.retries
         s.refused_bodies, s.rejected_spans = sent.refused_bodies, sent.rejected_spans
+        s.unsent_bodies = self._target.unsent
         s.last_error = sent.last_error
         s.scrapes = self._scraping.scrapes if self._scraping is not None else 0
         return s

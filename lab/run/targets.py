@@ -22,6 +22,11 @@ class Target(Protocol):
 
     @property
     def sent(self) -> Sent: ...
+    @property
+    def unsent(self) -> int:
+        """Bodies taken that were never sent, for it was stopped."""
+        ...
+
     def take(self, bodies: Iterable[Body]) -> None: ...
     def close(self) -> None: ...
     def stop(self) -> None: ...
@@ -36,6 +41,7 @@ class ToService:
 
     def __init__(self, sender: Sender, early_s: Callable[[int], float] | None = None) -> None:
         self._sender = sender
+        self.unsent = 0
         self._early_s = early_s or _never_early
         self._waiting: queue.Queue[Body | None] = queue.Queue(_WAITING)
         self._hopeless = threading.Event()
@@ -88,6 +94,7 @@ class ToService:
             if early_s > 0:
                 self._stopped.wait(early_s)
             if self._stopped.is_set() or self._hopeless.is_set():
+                self.unsent += 1
                 continue
             refused = 0 if self._sender.send(*body) else refused + 1
             if refused >= _HOPELESS and not self.sent.bodies:
@@ -106,7 +113,7 @@ class ToFolder:
             raise RunError(f"{folder}: is there already; want a new or an empty folder")
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._epoch = folder, epoch_unix_ns
-        self.sent = Sent()
+        self.sent, self.unsent = Sent(), 0
 
     def take(self, bodies: Iterable[Body]) -> None:
         for arrival_ns, body in bodies:

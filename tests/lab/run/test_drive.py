@@ -40,6 +40,7 @@ class Kept:
 
     def __init__(self, wall: Any = lambda: 0) -> None:
         self.sent, self.bodies, self.at = Sent(), list[Body](), list[int]()
+        self.unsent = 0
         self._wall = wall
 
     def take(self, bodies: Any) -> None:
@@ -213,3 +214,10 @@ def test_bodies_of_a_live_run_are_held_until_they_are_due() -> None:
     target.take([(1, b""), (2, b"")])
     target.close()
     assert asked == [1, 2]
+
+
+def test_bodies_that_wait_when_a_run_is_stopped_are_counted() -> None:
+    target = ToService(sender(lambda request: httpx.Response(200)), lambda arrival_ns: 60.0)
+    target.take([(1, b""), (2, b""), (3, b"")])
+    target.stop()
+    assert (target.unsent, target.sent.bodies) == (3, 0)
