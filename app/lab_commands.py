@@ -180,11 +180,12 @@ def run(
         ),
     ] = 1,
     workload: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--workload",
-            metavar="FILE",
-            help="Requests or rates of your own (CSV, Parquet); default: the scenario's.",
+            metavar="NAME|FILE",
+            help="Who asks: azure-code and the like, or requests or rates of your own (CSV, "
+            "Parquet). Default: the scenario's.",
             rich_help_panel=_PANEL_RUN,
         ),
     ] = None,

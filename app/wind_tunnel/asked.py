@@ -13,7 +13,7 @@ from tailburn.lab.run.compose import Composed, Thin, compose
 from tailburn.lab.run.motion import Plan
 from tailburn.lab.run.stacks import read_stacks
 from tailburn.lab.telemetry.sender import trace_url
-from tailburn.lab.workload import load
+from tailburn.lab.workload import FIGURES, Profile, load, named
 
 SECOND_NS: Final = 10**9
 TRUTH_FOLDER: Final = Path("var/lab/truth")
@@ -56,7 +56,7 @@ class Asked:
         hours: float | None,
         live: bool,
         seed: int,
-        workload: Path | None,
+        workload: str | None,
         stacks: Sequence[str],
         epoch: str | None,
         begin: str | None,
@@ -94,7 +94,7 @@ class Asked:
                 begin_ns=begin_ns,
                 end_ns=end_ns,
                 ramp_ns=_time_ns("--ramp", ramp),
-                profile=load(workload) if workload is not None else None,
+                profile=None if workload is None else _workload(workload),
                 stacks=read_stacks(stacks),
                 services=services,
                 thin=_thin(rate, past_rate, length_ns),
@@ -116,6 +116,13 @@ class Asked:
             token=token,
             planned_end_ns=max(length_ns, end_ns) if live else length_ns,
         )
+
+
+def _workload(text: str) -> Profile:
+    """One by its name, or that of a file. Raises WorkloadError for neither."""
+    path = Path(text)
+    is_file = path.exists() or path.suffix or path.name != text
+    return load(path) if is_file and text not in FIGURES else named(text)
 
 
 def _thin(rate: float, past_rate: float | None, length_ns: int) -> Thin | None:

@@ -105,6 +105,9 @@ def test_a_workload_of_ones_own_is_asked(tmp_path: Path) -> None:
     assert set(attempts["output_tokens"].to_pylist()) == {5}
     truth = json.loads((tmp_path / "run" / "truth" / "truth.json").read_text())
     assert truth["workloads"][0]["source"] == str(file)
+    assert run("run", "--workload", "mooncake", "--out", tmp_path / "b", *QUICK).exit_code == 0
+    truth = json.loads((tmp_path / "b" / "truth" / "truth.json").read_text())
+    assert truth["workloads"][0]["name"] == "mooncake"
 
 
 BAD = {
@@ -120,6 +123,7 @@ BAD = {
     "no time": (("--epoch", "soon"), "--epoch soon: want a time such as"),
     "epoch of a live run": (("--live", "--epoch", "2026-11-30"), "takes no --epoch"),
     "past of none": (("--past-rate", "1"), "--past-rate is for the past of a --live run"),
+    "no workload": (("--workload", "azure-cod"), "no workload 'azure-cod'; did you mean azure-co"),
     "no file": (("--workload", "/nowhere/w.csv"), "/nowhere/w.csv: no such file"),
 }  # fmt: skip
 
