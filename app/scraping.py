@@ -1,6 +1,7 @@
 """What is read from engines and hosts, put together from settings."""
 
 import os
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,12 +73,28 @@ def places_of(
             wrong.append(f"targets_kubernetes: {error}")
     if settings.signals_prometheus:
         try:
-            places.prometheus = PrometheusSource(settings.signals_prometheus, catalogue, tenant)
+            places.prometheus = PrometheusSource(
+                settings.signals_prometheus, catalogue, tenant, settings.signals_prometheus_token
+            )
         except ValueError as error:
             wrong.append(f"signals_prometheus: {error}")
+    try:
+        trust_of(settings)
+    except UserError as error:
+        wrong += error.lines
     if wrong:
         raise UserError(*wrong)
     return places
+
+
+def trust_of(settings: Settings) -> ssl.SSLContext | None:
+    """Whom https targets are trusted by; None: whom everybody trusts. Raises UserError."""
+    if settings.scrape_ca is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=settings.scrape_ca)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(f"scrape_ca={str(settings.scrape_ca)!r}: {error}") from None
 
 
 def _together(settings: Settings) -> list[str]:
@@ -101,7 +118,7 @@ def scraper_of(
     now_ns: Callable[[], int],
 ) -> Scraper:
     """A scraper of all these places; `places` closes its client."""
-    client = new_client(AT_ONCE)
+    client = new_client(AT_ONCE, trust_of(settings))
     places.clients.append(client)
     return Scraper(
         catalogue,

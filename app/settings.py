@@ -110,6 +110,9 @@ class Settings:
     signals_prometheus: str | None = _setting(
         Topic.SIGNALS, None, "Address of a Prometheus that has the metrics: asked instead of them."
     )
+    signals_prometheus_token: Path | None = _setting(
+        Topic.SIGNALS, None, "File with a bearer token for it, read each time."
+    )
     scrape_interval_s: Seconds = _setting(
         Topic.SIGNALS, 15.0, "How often each target is read; targets are spread over this time."
     )
@@ -118,6 +121,11 @@ class Settings:
     )
     scrape_body_bytes: Bytes = _setting(
         Topic.SIGNALS, 32 << 20, "How large an answer may be, unpacked."
+    )
+    scrape_ca: Path | None = _setting(
+        Topic.SIGNALS,
+        None,
+        "PEM file with the authorities that https targets and Prometheus are trusted by.",
     )
     scrape_tenant: str = _setting(
         Topic.SIGNALS, "default", "Tenant of what is read, where a target's labels name none."

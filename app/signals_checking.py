@@ -8,7 +8,7 @@ from typing import Any
 
 from tailburn.app.errors import UserError
 from tailburn.app.parts import catalogue_of
-from tailburn.app.scraping import bounds_of_scrape, places_of
+from tailburn.app.scraping import places_of
 from tailburn.app.settings import Settings
 from tailburn.app.signals_reading import Checked, read_places, read_saved, read_targets
 from tailburn.app.terminal.output import draw, json_lines, stdout
@@ -66,7 +66,7 @@ async def _read(settings: Settings, asked: Asked, catalogue: Catalogue) -> list[
     named = [name for name in asked.targets if Path(name) not in saved]
     targets = _targets(named, asked.files, settings.scrape_tenant)
     checked = [read_saved(path, catalogue) for path in saved]
-    checked += await read_targets(targets, catalogue, bounds_of_scrape(settings))
+    checked += await read_targets(targets, catalogue, settings)
     if asked.prometheus is not None:
         alone = replace(
             settings,

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from tailburn.app.errors import UserError
-from tailburn.app.scraping import Places, bounds_of_scrape
+from tailburn.app.scraping import Places, bounds_of_scrape, trust_of
 from tailburn.app.settings import Settings
 from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import ScrapeError
@@ -48,41 +48,41 @@ def read_saved(path: Path, catalogue: Catalogue) -> Checked:
 
 
 async def read_targets(
-    targets: Sequence[Target], catalogue: Catalogue, bounds: Bounds
+    targets: Sequence[Target], catalogue: Catalogue, settings: Settings
 ) -> list[Checked]:
     """Each of them, many at a time."""
+    bounds = bounds_of_scrape(settings)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def one(target: Target) -> Checked:
         async with limit:
             return await _read(client, target, catalogue, bounds)
 
-    async with new_client(_AT_ONCE) as client:
+    async with new_client(_AT_ONCE, trust_of(settings)) as client:
         return list(await asyncio.gather(*map(one, targets)))
 
 
 async def read_places(settings: Settings, places: Places, catalogue: Catalogue) -> list[Checked]:
     """All targets of the settings. Raises UserError where a list of them can't be had."""
-    bounds = bounds_of_scrape(settings)
     try:
         discovery = Discovery(places.finders)
         targets = await discovery.targets()
         if discovery.problems:
             raise UserError(*(f"{name}: {said}" for name, said in discovery.problems.items()))
-        checked = await read_targets(targets, catalogue, bounds)
+        checked = await read_targets(targets, catalogue, settings)
         if places.prometheus is not None:
-            checked += await _of_prometheus(places.prometheus, catalogue, bounds)
+            checked += await _of_prometheus(places.prometheus, catalogue, settings)
         return checked
     finally:
         await places.close()
 
 
 async def _of_prometheus(
-    prometheus: PrometheusSource, catalogue: Catalogue, bounds: Bounds
+    prometheus: PrometheusSource, catalogue: Catalogue, settings: Settings
 ) -> list[Checked]:
-    async with new_client(_AT_ONCE) as client:
+    async with new_client(_AT_ONCE, trust_of(settings)) as client:
         try:
-            asked = await prometheus.ask(client, bounds)
+            asked = await prometheus.ask(client, bounds_of_scrape(settings))
         except ScrapeError as error:
             return [Checked(prometheus.target.instance, failure=str(error))]
     if not asked:

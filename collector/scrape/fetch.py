@@ -26,9 +26,10 @@ class Bounds:
     body_bytes: int = 32 << 20
 
 
-def new_client(connections: int) -> httpx.AsyncClient:
+def new_client(connections: int, trust: ssl.SSLContext | None = None) -> httpx.AsyncClient:
     """A client for `fetch`: no proxies out of the environment, no redirects."""
     return httpx.AsyncClient(
+        verify=trust or True,
         timeout=None,  # `fetch` bounds the whole
         limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
         trust_env=False,

@@ -7,6 +7,7 @@ and `instance`, as Prometheus names its targets, and then mapped like any answer
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -50,21 +51,25 @@ class Asked:
 class PrometheusSource:
     """Asks for every signal at once. Remembers which targets had some, to see them go down."""
 
-    def __init__(self, url: str, catalogue: Catalogue, tenant: str) -> None:
-        """Raises ValueError where `url` is none."""
+    def __init__(
+        self, url: str, catalogue: Catalogue, tenant: str, token: Path | None = None
+    ) -> None:
+        """`token` is a file, read for each round. Raises ValueError where `url` is none."""
         self.target = target_of(url, {"__metrics_path__": "/"}, "Prometheus", tenant)
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._queries = list(_queries(catalogue))
         self._tenant = tenant
+        self._token = token
         self._known: dict[tuple[str, str], Target] = {}
 
     async def ask(self, client: httpx.AsyncClient, bounds: Bounds) -> list[Asked]:
         """Raises ScrapeError where it does not answer one of the queries."""
         limit = asyncio.Semaphore(_AT_ONCE)
+        headers = self._headers()
 
         async def one(query: str) -> list[_Series]:
             async with limit:
-                return await self._ask(client, query, bounds)
+                return await self._ask(client, query, bounds, headers)
 
         answers = await asyncio.gather(*map(one, (_UP, *self._queries)))
         is_up = {_who(series.metric): _value(series) != 0 for series in answers[0]}
@@ -81,8 +86,18 @@ class PrometheusSource:
                 del self._known[who]  # Prometheus no longer reads it
         return found
 
-    async def _ask(self, client: httpx.AsyncClient, query: str, bounds: Bounds) -> list[_Series]:
+    def _headers(self) -> dict[str, str]:
         headers = {"accept": "application/json"}
+        if self._token is not None:
+            try:
+                headers["authorization"] = f"Bearer {self._token.read_text().strip()}"
+            except OSError as error:
+                raise ScrapeError(Reason.CONNECT, f"no token: {error}") from None
+        return headers
+
+    async def _ask(
+        self, client: httpx.AsyncClient, query: str, bounds: Bounds, headers: Mapping[str, str]
+    ) -> list[_Series]:
         body = await fetch(client, self._url, bounds, headers, {"query": query})
         try:
             answer = msgspec.json.decode(body, type=_Answer)

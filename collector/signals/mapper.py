@@ -117,8 +117,9 @@ class Mapper:
             if not any(name in sampled for name in _sample_names(family)):
                 silent.update(self._catalogue.families[family])
         for index in sorted({*found, *silent}):
-            reading = readings[index]
-            if index in found:
+            reading, source = readings[index], self._catalogue.source_of[index]
+            # A name alone says who it is only where nobody else has it.
+            if index in found or not (source.with_ or source.without):
                 mapped.sources.add(reading.source)
             if reading.signal in mapped.told:
                 continue

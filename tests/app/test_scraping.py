@@ -78,6 +78,7 @@ def test_bad_settings_of_targets_stop_the_start_all_at_once(tmp_path: Path) -> N
         targets_dns=("engines",),
         targets_kubernetes=True,
         signals_prometheus="prometheus:x",
+        scrape_ca=tmp_path / "none.pem",
         scrape_interval_s=5.0,
         scrape_timeout_s=7.0,
     )
@@ -89,6 +90,7 @@ def test_bad_settings_of_targets_stop_the_start_all_at_once(tmp_path: Path) -> N
         "targets_dns",
         "targets_kubernetes",
         "signals_prometheus",
+        f"scrape_ca='{tmp_path}/none.pem'",
     ]
 
 

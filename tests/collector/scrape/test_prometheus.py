@@ -123,6 +123,24 @@ def test_labels_come_back_as_they_were() -> None:
     assert asked.scanned.dropped.total() == 1
 
 
+def test_it_is_asked_with_the_token_that_the_file_holds_at_the_time(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    source = PrometheusSource("http://prometheus:9090", load_catalogue(), "acme", token)
+    told: set[str] = set()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        told.add(request.headers["authorization"])
+        return Prometheus()(request)
+
+    for text in ("first", "second"):
+        token.write_text(f"{text}\n")
+        asks(answer, source)
+    assert told == {"Bearer first", "Bearer second"}
+    token.unlink()
+    with pytest.raises(ScrapeError, match="no token"):
+        asks(answer, source)
+
+
 def test_queries_stay_short() -> None:
     prometheus = Prometheus()
     asks(prometheus)

@@ -29,6 +29,12 @@ def test_a_declared_name_counts_before_a_weaker_one_that_has_samples() -> None:
     assert mapped(text).told["kv_usage_ratio"].samples == 0
 
 
+def test_a_program_that_had_nothing_to_count_yet_is_known_by_what_it_declares() -> None:
+    found = mapped("# TYPE litellm_in_flight_requests gauge\npython_info 1\n")
+    assert found.sources == {"litellm"}
+    assert mapped("# TYPE vllm:num_requests_running gauge\npython_info 1\n").sources == set()
+
+
 def test_units_are_ours() -> None:
     assert values("DCGM_FI_DEV_FB_USED 3\nDCGM_FI_DEV_GPU_UTIL 50\n") == {
         "gpu_memory_used_bytes gauge": 3 * 2**20,
