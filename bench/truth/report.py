@@ -41,13 +41,16 @@ Group = tuple[str, Callable[[Run], bool]]
 
 
 def groups_of(runs: Sequence[Run]) -> list[Group]:
-    """All, then each severity at each rate (quiet time and rate alone beside), each scenario."""
+    """All, each rate and each severity where there is more than one, and each scenario."""
     groups: list[Group] = [("all", lambda run: True)]
-    for per_s in sorted({run["per_s"] for run in runs}):
+    rates = sorted({run["per_s"] for run in runs})
+    for per_s in rates if len(rates) > 1 else ():
         groups.append(_at(f"{per_s:g} req/s", per_s, None))
-        for severity in ("weak", "medium", "strong"):
-            if any(r["per_s"] == per_s and r["severity"] == severity for r in runs):
-                groups.append(_at(f"{per_s:g} req/s, {severity}", per_s, severity))
+    for per_s in rates:
+        there = {run["severity"] for run in runs if run["per_s"] == per_s}
+        severities = [s for s in ("weak", "medium", "strong") if s in there]
+        for severity in severities if len(severities) > 1 else ():
+            groups.append(_at(f"{per_s:g} req/s, {severity}", per_s, severity))
     for what in sorted({run["what"] for run in runs}, key=_by_number):
         groups.append((f"scenario {what}", lambda run, what=what: run["what"] == what))  # type: ignore[misc]
     return groups
@@ -83,6 +86,7 @@ def show(scores: dict[str, dict[str, Scores]], console: Console) -> None:
     """Detection, then causes, then what was taken for what."""
     _detection(scores, console)
     _causes(scores, console)
+    _by_scenario(scores, console)
     _confusion(scores, console)
 
 
@@ -128,6 +132,28 @@ def _causes(scores: dict[str, dict[str, Scores]], console: Console) -> None:
                     shown(s.controls_abstained),
                 )  # fmt: skip
     console.print(table)
+
+
+def _by_scenario(scores: dict[str, dict[str, Scores]], console: Console) -> None:
+    """Found of how many (controls: paged in, of how many); causes right at once."""
+    title = "Found, by scenario (controls: paged in); causes named first"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE)
+    table.add_column("")
+    for system in scores:
+        table.add_column(system, justify="right")
+    names = [n for n in next(iter(scores.values()), {}) if n.startswith("scenario ")]
+    for name in names:
+        table.add_row(name.removeprefix("scenario "), *(_told(of[name]) for of in scores.values()))
+    console.print(table)
+
+
+def _told(s: Scores) -> str:
+    shown_as = s.recall if s.faults else s.controls_paged
+    if s.top_1.value is not None or s.controls_abstained.value is not None:
+        shown_as = s.top_1 if s.faults else s.controls_abstained
+    if shown_as.value is None:
+        return "-"
+    return f"{round(shown_as.value * shown_as.count)} of {shown_as.count}"
 
 
 def _confusion(scores: dict[str, dict[str, Scores]], console: Console) -> None:
