@@ -1,6 +1,7 @@
 """Targets that answer as told, byte by byte, on a port of their own."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -54,7 +55,7 @@ async def pours(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def listening(answer: Answer) -> AsyncIterator[int]:
+async def listening(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """The port of a server that answers so."""
     connections: set[asyncio.Task[None]] = set()
 
@@ -70,7 +71,7 @@ async def listening(answer: Answer) -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

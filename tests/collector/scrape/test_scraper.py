@@ -186,6 +186,59 @@ def test_every_sample_of_an_answer_has_a_fate() -> None:
     }
 
 
+def test_ten_thousand_series_of_one_target_are_all_kept() -> None:
+    lines = (f'vllm:num_requests_waiting{{model_name="m{i}"}} {i}\n' for i in range(10_000))
+    answer = "".join(lines)
+    bench = Bench(targets("a:1"), text(answer))
+    bench.round()
+    ((_, _, table),) = bench.taken.tables
+    waiting = [row for row in table.to_pylist() if row["name"] == "requests_waiting"]
+    assert sorted(row["value"] for row in waiting) == [float(i) for i in range(10_000)]
+
+
+def test_one_that_can_not_be_read_at_all_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "a":
+            raise RuntimeError("a fault of ours")
+        return httpx.Response(200, text="tgi_queue_size 1\n")
+
+    bench = Bench(targets("a:1", "b:1"), answer)
+    bench.round()
+    assert {s.instance: s.reason for s in bench.scraper.tally.targets.values()} == {
+        "a:1": Reason.BROKEN,
+        "b:1": Reason.UP,
+    }
+    assert len(bench.taken.tables) == 2
+
+
+def test_rounds_go_on_after_one_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Listed):
+        async def find(self) -> Sequence[Target]:
+            self.targets, found = [target_of("a:1", {}, "", "x")], self.targets
+            if not found:
+                raise RuntimeError("a fault of ours")
+            return found
+
+    listed = Failing([])
+    taken = Taken()
+
+    async def run() -> None:
+        scraper = Scraper(
+            load_catalogue(), Discovery([listed]), client_of(text("tgi_queue_size 1\n")), taken,
+            lambda: NOW_NS, Pace(0.01, Bounds(timeout_s=30.0)),
+        )  # fmt: skip
+        task = asyncio.create_task(scraper.run())
+        while not taken.tables:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert [record.getMessage() for record in caplog.records] == [
+        "a round of reading metrics failed"
+    ]
+
+
 def test_a_target_that_comes_back_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     answer = httpx.Response(503)
