@@ -1,4 +1,4 @@
-# make run        the service with a real capture in it
+# make run        a recorded run of a real engine, then a simulated fleet that breaks, live
 # make test       everything a change must pass, at most 20 minutes on 2 cores
 # make test-long  the soak, fuzz and kill runs that take longer
 # make bench      figures, each beside a baseline measured in the same run

@@ -1,6 +1,7 @@
 """The command line. Each command imports what it needs when it runs: `--help` is quick."""
 
 import gc
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -142,6 +143,8 @@ def demo(
 
         serve_capture(settings, afresh)
     else:
+        # The lab is a process of its own; gRPC, once loaded, would remark on the fork.
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
         from tailburn.app.demo.fleet import Story, serve_story
 
         serve_story(settings, Story(fault, severity.value, hours, recorded), afresh)

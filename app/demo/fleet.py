@@ -3,7 +3,7 @@
 1. The lab's code is compiled in a process of its own, while this one compiles the service's
    and shows a recorded run of a real engine.
 2. Once the service is ready, the lab sends a day, minute after minute, as fast as it is taken.
-3. Its last minutes hold the fault. What the service says of them is printed.
+3. Its last 25 minutes hold the fault. What the service says of them is printed.
 4. Both go on in real time, until they are interrupted.
 """
 
@@ -39,8 +39,9 @@ log = logging.getLogger("tailburn")
 DEFAULT_FAULT: Final = "S23"
 QUIET: Final = "none"
 PAST_H: Final = 25.0
-BROKEN_BEFORE_S: Final = 600
-BROKEN_FOR: Final = "25m"
+BROKEN_BEFORE_S: Final = 1_500
+"""Long enough for the quickest page of a wide budget."""
+BROKEN_FOR: Final = "40m"
 _IDLE_CLOSE_S: Final = 16.0
 """Longer than a process's batch (5 s) and a collector's (10 s): no span comes after its row."""
 _SETTLED_S: Final = _IDLE_CLOSE_S + 8.0
@@ -242,8 +243,8 @@ def _what_next(service: Service, story: Story) -> str:
     )
     return f"""
 {broken}Fleet and service go on in real time; Ctrl-C ends both. In another terminal:
-  .venv/bin/tailburn hops --slowest 5% --since 10m --store {folder}
-  .venv/bin/tailburn requests --since 10m --store {folder}
+  .venv/bin/tailburn hops --slowest 5% --since 20m --store {folder}
+  .venv/bin/tailburn requests --since 20m --store {folder}
   curl {addresses["web"]}/metrics
 Other faults: .venv/bin/tailburn lab list, then tailburn demo --afresh --fault S1
 A real vLLM, recorded: .venv/bin/tailburn demo --capture
