@@ -108,7 +108,7 @@ class Settings:
         Topic.SIGNALS, None, "Only pods of this namespace. A service account may need it."
     )
     signals_prometheus: str | None = _setting(
-        Topic.SIGNALS, None, "Address of a Prometheus that has the metrics: asked instead of them."
+        Topic.SIGNALS, None, "Address of a Prometheus that has metrics of targets: asked for them."
     )
     signals_prometheus_token: Path | None = _setting(
         Topic.SIGNALS, None, "File with a bearer token for it, read each time."
