@@ -94,12 +94,14 @@ class _Body:
         if self._gzip is None:
             self._append(piece)
             return
-        while piece and not self._gzip.eof:
-            self._append(self._gzip.decompress(piece, _STEP_BYTES))
-            piece = self._gzip.unconsumed_tail
-        if self._gzip.eof and (piece := self._gzip.unused_data):
-            self._gzip = zlib.decompressobj(_GZIP)  # one more member
-            self.add(piece)
+        more = False  # of what the bytes so far unpack to
+        while piece or more:
+            if self._gzip.eof:
+                self._gzip = zlib.decompressobj(_GZIP)  # one more member
+            step = self._gzip.decompress(piece, _STEP_BYTES)
+            self._append(step)
+            piece = self._gzip.unused_data if self._gzip.eof else self._gzip.unconsumed_tail
+            more = len(step) == _STEP_BYTES and not self._gzip.eof
 
     def whole(self) -> bytes:
         if self._gzip is not None and not self._gzip.eof and self._bytes:

@@ -6,7 +6,7 @@ from typing import Final
 
 import httpx
 
-from tailburn.collector.errors import BadBody
+from tailburn.collector.errors import BadBody, TooLarge
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, fetch
 from tailburn.collector.scrape.ras import fetch_ras
@@ -54,6 +54,8 @@ def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Reading:
         scanned = scan(body, catalogue.uses, catalogue.families)
     except BadBody as error:
         raise ScrapeError(Reason.NOT_METRICS, str(error)) from None
+    except TooLarge as error:
+        raise ScrapeError(Reason.TOO_LARGE, str(error)) from None
     if not scanned.lines:
         raise ScrapeError(Reason.NOT_METRICS, f"answers {len(body):,} bytes without one sample")
     return Reading(mapper.map(scanned), scanned, len(body))

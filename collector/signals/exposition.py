@@ -6,15 +6,17 @@ is broken is left out and counted; it never costs its neighbours.
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from tailburn.collector.errors import BadBody
+from tailburn.collector.errors import BadBody, TooLarge
 
 LONGEST_LINE_BYTES: Final = 64 * 1024
-MOST_SAMPLES: Final = 100_000
+MOST_SAMPLES: Final = 50_000
+MOST_LINES: Final = 1_000_000
+_PIECE_BYTES: Final = 1 << 20
 
 # What follows a name: labels, value, maybe a timestamp, maybe an exemplar.
 _REST: Final = re.compile(
@@ -38,7 +40,7 @@ class Dropped(StrEnum):
     NAN = "not a number"
     BLANK = "not measured"
     DUPLICATE = "same series twice"
-    MANY = "over 100,000 samples"
+    MANY = "over 50,000 samples"
 
 
 @dataclass
@@ -62,13 +64,13 @@ class Scanned:
 def scan(body: bytes, wanted: Collection[bytes], families: Collection[bytes]) -> Scanned:
     """The samples whose name is in `wanted`.
 
-    Raises BadBody where the answer is no metrics at all, with what it looks like.
+    Raises BadBody where the answer is no metrics at all, with what it looks like, and TooLarge.
     """
     _check(body)
     found = Scanned()
     names, labels, values = found.names, found.labels, found.values
     lines = 0
-    for line in body.split(b"\n"):
+    for line in _lines(body):
         brace = line.find(b"{")
         name = line[:brace] if brace > 0 else line.partition(b" ")[0]
         if name not in wanted:
@@ -102,6 +104,19 @@ def scan(body: bytes, wanted: Collection[bytes], families: Collection[bytes]) ->
             values.append(value)
     found.lines = lines
     return found
+
+
+def _lines(body: bytes) -> Iterator[bytes]:
+    """The lines, split a piece at a time: all at once they take forty times their bytes."""
+    start = 0
+    while start < len(body):
+        end = body.rfind(b"\n", start, start + _PIECE_BYTES)
+        if end < 0:  # one line longer than a piece
+            end = body.find(b"\n", start)
+        if end < 0:
+            end = len(body)
+        yield from body[start:end].split(b"\n")
+        start = end + 1
 
 
 def read_labels(block: bytes) -> dict[str, str] | None:
@@ -146,7 +161,10 @@ def _comment(line: bytes, families: Collection[bytes], found: Scanned) -> None:
 
 
 def _check(body: bytes) -> None:
-    """Raises BadBody for what no line of metrics begins like."""
+    """Raises BadBody for what no line of metrics begins like, and TooLarge."""
+    lines = body.count(b"\n")
+    if lines > MOST_LINES:
+        raise TooLarge(f"answers {lines:,} lines, read are at most {MOST_LINES:,}")
     start = body[:4096].lstrip()
     if start[:1] == b"<":
         raise BadBody("answers HTML, not metrics: is the path right?")

@@ -39,6 +39,18 @@ def test_a_packed_answer_is_unpacked() -> None:
     assert fetched(says(http(packed, "content-encoding: gzip"))) == body + b"b 2\n"
 
 
+@pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 21) + 258])
+def test_an_answer_is_whole_wherever_a_step_ends(size: int) -> None:
+    packed = gzip.compress(b"a" * size)
+    bounds = Bounds(timeout_s=30.0, body_bytes=4 << 20)
+    assert fetched(says(http(packed, "content-encoding: gzip")), bounds) == b"a" * size
+
+
+def test_an_answer_may_be_of_many_members() -> None:
+    packed = gzip.compress(b"") * 5_000 + gzip.compress(b"a 1\n")
+    assert fetched(says(http(packed, "content-encoding: gzip"))) == b"a 1\n"
+
+
 def test_it_asks_for_text_and_for_no_packing_but_gzip() -> None:
     heads: list[bytes] = []
 

@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 
-from tailburn.collector.errors import BadBody
+from tailburn.collector.errors import BadBody, TooLarge
 from tailburn.collector.signals.exposition import Dropped, read_labels, scan
 
 Sample = tuple[str, tuple[tuple[str, str], ...], float]
@@ -122,6 +122,27 @@ def test_a_line_of_a_megabyte_is_left_out() -> None:
     found = scan(long + b'a{b="y"} 2\n', {b"a"}, ())
     assert (found.values, found.dropped) == ([2.0], {Dropped.LONG: 1})
     assert len(found.first_bad) == 80
+
+
+def test_lines_are_whole_wherever_an_answer_is_cut_into_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [f"a {i}" for i in range(200)]
+    for size in (1, 7, 64, 10_000):
+        monkeypatch.setattr("tailburn.collector.signals.exposition._PIECE_BYTES", size)
+        for end in ("", "\n"):
+            found = scan(("\n".join(lines) + end).encode(), {b"a"}, ())
+            assert found.values == [float(i) for i in range(200)]
+
+
+def test_an_answer_of_a_million_lines_is_refused_before_it_is_read() -> None:
+    with pytest.raises(TooLarge, match="answers 1,000,001 lines"):
+        scan(b"\n" * 1_000_001, {b"a"}, ())
+
+
+def test_samples_past_the_bound_are_left_out_and_counted() -> None:
+    found = scan(b"a 1\n" * 50_003, {b"a"}, ())
+    assert (len(found.values), found.dropped) == (50_000, {Dropped.MANY: 3})
 
 
 def test_exemplars_are_no_part_of_the_value() -> None:
