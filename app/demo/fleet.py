@@ -44,9 +44,12 @@ BROKEN_BEFORE_S: Final = 1_500
 BROKEN_FOR: Final = "40m"
 _IDLE_CLOSE_S: Final = 16.0
 """Longer than a process's batch (5 s) and a collector's (10 s): no span comes after its row."""
-_SETTLED_S: Final = _IDLE_CLOSE_S + 8.0
+_PUBLISHED_S: Final = 3.0
+"""After which closed requests are in the store's files."""
 _STEP_S: Final = 0.25
 _NS: Final = 1_000_000_000
+_HOUR_NS: Final = 3600 * _NS
+_NOW_NS: Final = 300 * _NS
 _STACKS: Final = "client=app,gateway=envoy-ai-gateway,router=none"
 _COMPILING: Final = "compiled code is loaded; the first start on a machine compiles it: minutes"
 _WARM: Final = "from tailburn.lab.run.warming import warm_up; warm_up()"
@@ -61,6 +64,11 @@ class Story:
     hours: float = PAST_H
     recorded: bool = True
     """Show a recorded run of a real engine first."""
+
+    @property
+    def broken_at_ns(self) -> int:
+        """Since the run's epoch."""
+        return (round(self.hours * 3600) - BROKEN_BEFORE_S) * _NS
 
     def arguments(self, to: str, truth: Path) -> list[str]:
         """As the command line of the lab has it."""
@@ -136,15 +144,16 @@ def _show_recorded(settings: Settings) -> None:
 async def _show(service: Service, story: Story) -> None:
     told = stdout()
     async with _lab(service, story) as lab:
-        live = await _until_live(lab, told)
-        if live is None:
+        epoch_ns = await _until_live(lab, told)
+        if epoch_ns is None:
             log.error("the fleet ended before it was live: exit code %s", await lab.wait())
             return
         drained = asyncio.create_task(_drain(lab))
         await _settle(service)
-        now_ns = service.now_ns()
+        now_ns, begun_ns = service.now_ns(), epoch_ns + story.broken_at_ns
+        times = Times(Window(begun_ns - _HOUR_NS, begun_ns), Window(now_ns - _NOW_NS, now_ns))
         store = service.collecting.store
-        await asyncio.to_thread(_print_state, store, service.slos, now_ns, story, told)
+        await asyncio.to_thread(_print_state, store, service.slos, times, now_ns, told)
         told.print(_what_next(service, story))
         await drained
 
@@ -165,8 +174,8 @@ async def _lab(service: Service, story: Story) -> AsyncIterator["asyncio.subproc
         await process.wait()
 
 
-async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> dict[str, Any] | None:
-    """Show how far the past is; the line that says it is over, None where the lab ended."""
+async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> int | None:
+    """Show how far the past is until it is over; the run's epoch, None where the lab ended."""
     told.print("A day of a fleet that is well, as fast as the service takes it:")
     console = stderr()
     columns = (
@@ -178,7 +187,10 @@ async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> dict[
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task("compiling the fleet", total=None, far="")
+        epoch_ns = 0
         async for line in _lines(lab):
+            if line["type"] == "run":
+                epoch_ns = line["epoch_unix_ns"]
             if line["type"] != "progress":
                 continue
             far = f"{line['simulated_s'] / 3600:.1f} of {line['of_s'] / 3600:.0f} h"
@@ -188,7 +200,7 @@ async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> dict[
             )  # fmt: skip
             if line["live"]:
                 told.print(f"{line['requests']:,} requests, {line['spans']:,} spans.\n")
-                return line
+                return epoch_ns
     return None
 
 
@@ -209,14 +221,12 @@ async def _settle(service: Service) -> None:
     collecting = service.collecting
     while collecting.writer.next_position - 1 > collecting.keeper.position + 8:
         await asyncio.sleep(_STEP_S)
-    await asyncio.sleep(_SETTLED_S)
+    await asyncio.sleep(_PUBLISHED_S)
 
 
 def _print_state(
-    store: Store, slos: tuple[Slo, ...], now_ns: int, story: Story, told: Console
+    store: Store, slos: tuple[Slo, ...], times: Times, now_ns: int, told: Console
 ) -> None:
-    begun_ns = now_ns - (BROKEN_BEFORE_S + 30) * _NS
-    times = Times(Window(begun_ns - 3600 * _NS, begun_ns), Window(now_ns - 300 * _NS, now_ns))
     told.print("The last five minutes against the hour before:")
     draw(tails_compared(store, times), told)
     told.print("What takes its budget, over the windows of the quickest page:")

@@ -27,6 +27,8 @@ from tailburn.lab.telemetry.sender import Sender
 
 TELL_EVERY_S: Final = 0.25
 _SLOW_S: Final = 3.0
+_SCRAPED_BEFORE_NS: Final = 600 * 10**9
+"""Of a live run's past: what nobody can scrape any more need not be told."""
 COMPILING: Final = "compiling the fleet, once on a machine: about a minute"
 
 Show = Callable[[Step], None]
@@ -124,6 +126,7 @@ def _scraping(asked: Asked) -> tuple[Scraping | None, str | None]:
         hold_ns=LEAD_NS,
         files=files,
         live=live,
+        from_ns=max((asked.live_from_ns or 0) - _SCRAPED_BEFORE_NS, 0),
     )
     return scraping, None if live is None else f"http://{live.address}"
 

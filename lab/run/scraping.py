@@ -14,7 +14,8 @@ from tailburn.lab.telemetry.spans import Wiring
 
 class Scraping:
     """Every target of a fleet. `hold_ns`: scrapes are told so long after their instant, when
-    what had happened by then is known whole.
+    what had happened by then is known whole. `from_ns`: nobody scraped before; counters of what
+    happens in requests then begin there.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class Scraping:
         hold_ns: int,
         files: ScrapeFiles | None = None,
         live: LiveTargets | None = None,
+        from_ns: int = 0,
     ) -> None:
         faults = [each for fault in plan.faults for each in fault.telemetry]
         broken = ScrapeFaults(faults, plan.seed)
@@ -37,7 +39,7 @@ class Scraping:
             broken=broken if broken.any else None,
             turns=[turn for fault in plan.faults for turn in fault.settings],
         )
-        self._files, self._live = files, live
+        self._files, self._live, self._from = files, live, from_ns
         self._fed = False
         self.scrapes = 0
 
@@ -47,6 +49,8 @@ class Scraping:
 
     def of(self, one: Slice) -> None:
         """Take what happened; tell the scrapes that are due."""
+        if one.end_ns <= self._from:
+            return
         self._fed = self._fed or len(one.samples) > 0
         self._tell(self._metrics.feed(one.attempts, one.samples, one.end_ns))
 
