@@ -50,7 +50,7 @@ class Scanned:
     names: list[bytes] = field(default_factory=list)
     labels: list[bytes] = field(default_factory=list)  # between the braces; empty for none
     values: list[float] = field(default_factory=list)
-    declared: set[bytes] = field(default_factory=set)  # wanted families with a TYPE or HELP line
+    declared: dict[bytes, bytes] = field(default_factory=dict)  # wanted families and their types
     dropped: Counter[Dropped] = field(default_factory=Counter)
     first_bad: str = ""  # the first line that is broken or too long, cut
     lines: int = 0  # samples in the answer, wanted or not
@@ -155,9 +155,12 @@ def _number(text: bytes) -> float | None:
 
 
 def _comment(line: bytes, families: Collection[bytes], found: Scanned) -> None:
-    words = line.split(None, 3)
-    if len(words) > 2 and words[1] in (b"TYPE", b"HELP") and words[2] in families:
-        found.declared.add(words[2])
+    words = line.split(None, 4)
+    if len(words) > 2 and words[2] in families:
+        if words[1] == b"TYPE" and len(words) > 3:
+            found.declared[words[2]] = words[3]
+        elif words[1] == b"HELP":
+            found.declared.setdefault(words[2], b"")
 
 
 def _check(body: bytes) -> None:

@@ -12,6 +12,7 @@ from tailburn.collector.signals.catalogue import (
     Catalogue,
     Combine,
     Form,
+    Kind,
     Made,
     Reading,
     Signal,
@@ -113,9 +114,13 @@ class Mapper:
         mapped = Mapped()
         readings = self._catalogue.readings
         sampled = set(scanned.names)
-        for family in scanned.declared:
+        for family, type_ in scanned.declared.items():
             if not any(name in sampled for name in _sample_names(family)):
-                silent.update(self._catalogue.families[family])
+                silent.update(
+                    index
+                    for index in self._catalogue.families[family]
+                    if self._may_be(index, type_)
+                )
         for index in sorted({*found, *silent}):
             reading, source = readings[index], self._catalogue.source_of[index]
             # A name alone says who it is only where nobody else has it.
@@ -127,6 +132,12 @@ class Mapper:
             mapped.told[reading.signal] = Told(reading, len(samples))
             _add(mapped.rows, reading, self._catalogue.signals[reading.signal], samples)
         return mapped
+
+    def _may_be(self, index: int, type_: bytes) -> bool:
+        """Whether a metric of this type can be what a reading asks for, once it has samples."""
+        reading = self._catalogue.readings[index]
+        is_histogram = self._catalogue.signals[reading.signal].kind is Kind.HISTOGRAM
+        return not (is_histogram and reading.metrics and type_ in (b"gauge", b"counter"))
 
     def _series(self, name: bytes, block: bytes) -> _Series | None:
         given = read_labels(block)

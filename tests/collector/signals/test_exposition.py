@@ -152,8 +152,8 @@ def test_exemplars_are_no_part_of_the_value() -> None:
 
 
 def test_families_that_are_declared_are_noted_where_they_are_wanted() -> None:
-    text = b"# HELP a Some help\n# TYPE a counter\n# TYPE b gauge\n# just words\n"
-    assert scan(text, {b"a_total"}, {b"a"}).declared == {b"a"}
+    text = b"# HELP a Some help\n# TYPE a counter\n# TYPE b gauge\n# just words\n# HELP c\n"
+    assert scan(text, {b"a_total"}, {b"a", b"c"}).declared == {b"a": b"counter", b"c": b""}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,12 @@ def test_a_program_that_had_nothing_to_count_yet_is_known_by_what_it_declares() 
     assert mapped("# TYPE vllm:num_requests_running gauge\npython_info 1\n").sources == set()
 
 
+def test_a_name_that_had_another_type_in_an_older_version_does_not_count() -> None:
+    text = "# TYPE sglang:kv_transfer_latency_ms gauge\nsglang:kv_transfer_latency_ms 3\n"
+    assert mapped(text).told == {}
+    assert set(mapped(text.replace("gauge", "histogram")).told) == {"kv_transfer_time"}
+
+
 def test_units_are_ours() -> None:
     assert values("DCGM_FI_DEV_FB_USED 3\nDCGM_FI_DEV_GPU_UTIL 50\n") == {
         "gpu_memory_used_bytes gauge": 3 * 2**20,
