@@ -125,10 +125,9 @@ def _run(work: Sequence[Batch], kept: Kept, folder: Path, cores: int, console: C
         return 0
     failed = 0
     folder.mkdir(parents=True, exist_ok=True)
-    # Fresh processes: each has its own compiled code's state, and gives its memory back.
-    with ProcessPoolExecutor(
-        max_workers=min(cores, len(work)), mp_context=get_context("spawn"), max_tasks_per_child=4
-    ) as pool:
+    # Spawned: nothing of this process's threads and compiled code is copied half-way. No
+    # max_tasks_per_child: with it Python 3.11's pool may wait for ever once all are used up.
+    with ProcessPoolExecutor(min(cores, len(work)), mp_context=get_context("spawn")) as pool:
         waiting = {pool.submit(run_batch, batch, kept.path, folder): batch for batch in work}
         for number, one in enumerate(as_completed(waiting), 1):
             names = ", ".join(cell.key for cell in waiting[one].cells[:4])
