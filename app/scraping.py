@@ -15,6 +15,7 @@ from tailburn.collector.scrape.dns import DnsFinder
 from tailburn.collector.scrape.errors import DiscoveryError
 from tailburn.collector.scrape.fetch import Bounds, new_client
 from tailburn.collector.scrape.files import read_files
+from tailburn.collector.scrape.http_list import HttpFinder
 from tailburn.collector.scrape.kubernetes import (
     ACCOUNT,
     KubernetesFinder,
@@ -57,6 +58,19 @@ def places_of(
         except DiscoveryError as error:
             wrong += str(error).splitlines()
         places.finders.append(FileFinder(settings.targets_files, tenant))
+    try:
+        trust = trust_of(settings)
+    except UserError as error:
+        wrong += error.lines
+        trust = None
+    if settings.targets_http:
+        client = new_client(AT_ONCE, trust)
+        places.clients.append(client)
+        for url in settings.targets_http:
+            try:
+                places.finders.append(HttpFinder(url, client, tenant))
+            except ValueError as error:
+                wrong.append(f"targets_http: {error}")
     for entry in settings.targets_dns:
         try:
             places.finders.append(DnsFinder(entry, tenant))
@@ -78,10 +92,6 @@ def places_of(
             )
         except ValueError as error:
             wrong.append(f"signals_prometheus: {error}")
-    try:
-        trust_of(settings)
-    except UserError as error:
-        wrong += error.lines
     if wrong:
         raise UserError(*wrong)
     return places

@@ -93,6 +93,11 @@ class Settings:
         "Targets whose metrics are read, in the form of Prometheus' file_sd; read again each time. "
         "A name may hold `*`.",
     )
+    targets_http: tuple[str, ...] = _setting(
+        Topic.SIGNALS,
+        (),
+        "Addresses that give lists of targets, in the form of Prometheus' http_sd.",
+    )
     targets_dns: tuple[str, ...] = _setting(
         Topic.SIGNALS,
         (),

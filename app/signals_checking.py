@@ -72,6 +72,7 @@ async def _read(settings: Settings, asked: Asked, catalogue: Catalogue) -> list[
             settings,
             signals_prometheus=asked.prometheus,
             targets_files=(),
+            targets_http=(),
             targets_dns=(),
             targets_kubernetes=False,
         )

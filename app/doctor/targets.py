@@ -21,7 +21,7 @@ def targets(settings: Settings) -> Iterator[Finding]:
         catalogue = catalogue_of(settings)
         places = places_of(settings, catalogue)
         if not places:
-            todo = "name them in targets_files, targets_dns, targets_kubernetes, signals_prometheus"
+            todo = "name them: targets_files, _http, _dns or _kubernetes, or signals_prometheus"
             yield Finding("targets", State.NO_DATA, "no metrics of engines are read", todo)
             return
         checked = asyncio.run(read_places(settings, places, catalogue))

@@ -75,6 +75,7 @@ def test_what_targets_say_is_in_the_store_once_also_after_a_kill(tmp_path: Path)
 def test_bad_settings_of_targets_stop_the_start_all_at_once(tmp_path: Path) -> None:
     settings = Settings(
         targets_files=(tmp_path / "none.yaml",),
+        targets_http=("http://a:b",),
         targets_dns=("engines",),
         targets_kubernetes=True,
         signals_prometheus="prometheus:x",
@@ -87,10 +88,11 @@ def test_bad_settings_of_targets_stop_the_start_all_at_once(tmp_path: Path) -> N
     assert [line.split(":")[0] for line in told.value.lines] == [
         "scrape_timeout_s=7",
         str(tmp_path / "none.yaml"),
+        f"scrape_ca='{tmp_path}/none.pem'",
+        "targets_http",
         "targets_dns",
         "targets_kubernetes",
         "signals_prometheus",
-        f"scrape_ca='{tmp_path}/none.pem'",
     ]
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tailburn.app.scraping import places_of
+from tailburn.app.settings import Settings
+from tailburn.app.signals_reading import read_places
 from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import Reason
 from tailburn.collector.scrape.fetch import Bounds, new_client
@@ -13,7 +16,9 @@ from tailburn.collector.scrape.prometheus import PrometheusSource
 from tailburn.collector.scrape.scraper import Pace, Scraper
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.targets import Target, target_of
+from tailburn.lab.telemetry.metrics import LiveTargets
 from tests.app.targets import answering, saved
+from tests.lab.telemetry.metrics.running import run as run_of_lab
 from tests.live.monitoring import prometheus
 from tests.live.service import until
 
@@ -77,3 +82,17 @@ def test_a_prometheus_gives_what_its_target_gives(
     assert {standing.reason for standing in scraper.tally.targets.values()} == {Reason.UP}
     assert len(straight) > 200
     assert through == straight
+
+
+def test_every_target_of_the_lab_tells_all_that_the_walk_needs() -> None:
+    scrapes = run_of_lab().scrapes()[1]
+    with LiveTargets() as live:
+        live.show(scrapes)
+        settings = Settings(targets_http=(f"http://{live.address}/http_sd",))
+        catalogue = load_catalogue()
+        checked = asyncio.run(read_places(settings, places_of(settings, catalogue), catalogue))
+    assert len(checked) == len(scrapes.targets)
+    assert [target for target in checked if not target.is_well] == []
+    assert {source for target in checked for source in target.sources} >= {
+        "vllm", "litellm", "dcgm", "nccl-inspector", "node", "node-infiniband", "cadvisor",
+    }  # fmt: skip

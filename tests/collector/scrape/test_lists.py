@@ -5,13 +5,16 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tailburn.collector.scrape.discovery import Discovery, FileFinder
 from tailburn.collector.scrape.dns import DnsFinder
 from tailburn.collector.scrape.errors import DiscoveryError
 from tailburn.collector.scrape.files import read_files
+from tailburn.collector.scrape.http_list import HttpFinder
 from tailburn.collector.signals.targets import Target, target_of
+from tests.collector.scrape.answers import client_of
 
 TEXT = """\
 - targets: ["10.0.0.1:8000", "10.0.0.2:8000"]
@@ -112,6 +115,37 @@ def test_a_list_that_fails_stays_as_it_was_and_is_told_once(
     file.write_text("- targets: ['b:1']\n")
     assert targets() == ["b:1"]
     assert caplog.records[-1].getMessage() == "targets: files: all is well again, 1 targets"
+
+
+def listed(answer: httpx.Response) -> list[Target]:
+    async def run() -> list[Target]:
+        async with client_of(lambda request: answer) as client:
+            return list(await HttpFinder("http://lists:9500/http_sd", client, "acme").find())
+
+    return asyncio.run(run())
+
+
+def test_a_list_over_http_is_that_of_prometheus() -> None:
+    labels = {"job": "engine", "instance": "vllm-0", "__metrics_path__": "/targets/a/metrics"}
+    first, second = listed(
+        httpx.Response(200, json=[{"targets": ["a:1"], "labels": labels}, {"targets": ["b:1"]}])
+    )
+    assert (first.url, first.instance) == ("http://a:1/targets/a/metrics", "vllm-0")
+    assert (second.url, second.via) == ("http://b:1/metrics", "list of lists:9500")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (httpx.Response(404), "answers HTTP 404"),
+        (httpx.Response(200, text="<html>"), "the answer is no list of targets"),
+        (httpx.Response(200, json={"targets": []}), "the answer is no list of targets"),
+        (httpx.Response(200, json=[{"targets": ["a:b"]}]), "'a:b': Port"),
+    ],
+)
+def test_what_is_no_list_is_told(answer: httpx.Response, told: str) -> None:
+    with pytest.raises(DiscoveryError, match=told):
+        listed(answer)
 
 
 def test_each_address_of_a_name_is_a_target() -> None:
