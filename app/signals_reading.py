@@ -14,7 +14,7 @@ from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, new_client
 from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
-from tailburn.collector.scrape.reading import Reading, read_body, read_target
+from tailburn.collector.scrape.reading import Answer, read_body, read_target
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.mapper import Mapper
 from tailburn.collector.signals.survey import Finding, survey
@@ -96,7 +96,7 @@ def _of_asked(asked: Asked, catalogue: Catalogue) -> Checked:
     if asked.scanned is None:
         return Checked(name, failure="down, says Prometheus")
     mapped = Mapper(catalogue, asked.target).map(asked.scanned)
-    return _told(name, Reading(mapped, asked.scanned, 0), catalogue)
+    return _told(name, Answer(mapped, asked.scanned, 0), catalogue)
 
 
 async def _read(
@@ -104,17 +104,17 @@ async def _read(
 ) -> Checked:
     try:
         mapper = Mapper(catalogue, target)
-        reading = await read_target(client, target.url, mapper, catalogue, bounds)
+        answer = await read_target(client, target.url, mapper, catalogue, bounds)
     except ScrapeError as error:
         return Checked(target.instance, failure=str(error))
-    return _told(target.instance, reading, catalogue)
+    return _told(target.instance, answer, catalogue)
 
 
-def _told(name: str, reading: Reading, catalogue: Catalogue) -> Checked:
-    findings = survey(catalogue, reading.mapped)
-    sources = tuple(sorted(reading.mapped.sources))
+def _told(name: str, answer: Answer, catalogue: Catalogue) -> Checked:
+    findings = survey(catalogue, answer.mapped)
+    sources = tuple(sorted(answer.mapped.sources))
     failure = ""
     if not sources:
-        count = reading.scanned.lines
+        count = answer.scanned.lines
         failure = f"none of its {count:,} samples has a known name: see `tailburn signals list`"
-    return Checked(name, findings, sources, reading.complaint, failure)
+    return Checked(name, findings, sources, answer.complaint, failure)

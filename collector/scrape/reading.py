@@ -19,7 +19,7 @@ _INLINE_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Reading:
+class Answer:
     """What a target said."""
 
     mapped: Mapped
@@ -39,7 +39,7 @@ class Reading:
 
 async def read_target(
     client: httpx.AsyncClient, url: str, mapper: Mapper, catalogue: Catalogue, bounds: Bounds
-) -> Reading:
+) -> Answer:
     """Raises ScrapeError."""
     is_ras = url.startswith("ncclras:")
     body = await (fetch_ras(url, bounds) if is_ras else fetch(client, url, bounds))
@@ -48,7 +48,7 @@ async def read_target(
     return await asyncio.to_thread(read_body, body, mapper, catalogue)
 
 
-def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Reading:
+def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Answer:
     """Raises ScrapeError."""
     try:
         scanned = scan(body, catalogue.uses, catalogue.families)
@@ -58,4 +58,4 @@ def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Reading:
         raise ScrapeError(Reason.TOO_LARGE, str(error)) from None
     if not scanned.lines:
         raise ScrapeError(Reason.NOT_METRICS, f"answers {len(body):,} bytes without one sample")
-    return Reading(mapper.map(scanned), scanned, len(body))
+    return Answer(mapper.map(scanned), scanned, len(body))

@@ -20,7 +20,7 @@ from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds
 from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
-from tailburn.collector.scrape.reading import Reading, read_target
+from tailburn.collector.scrape.reading import Answer, read_target
 from tailburn.collector.scrape.tally import KEPT, REFUSED, UNKNOWN, Standing, Tally
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.mapper import Mapped, Mapper, signals_table
@@ -108,13 +108,13 @@ class Scraper:
 
     async def _read(self, target: Target) -> None:
         began_s = self._monotonic_s()
-        reading: Reading | None = None
+        answer: Answer | None = None
         reason, message = Reason.UP, ""
         try:
-            reading = await read_target(
+            answer = await read_target(
                 self._client, target.url, self._mapper(target), self._catalogue, self._pace.bounds
             )
-            message = reading.complaint
+            message = answer.complaint
         except ScrapeError as error:
             reason, message = error.reason, str(error)
         except Exception as error:
@@ -123,10 +123,10 @@ class Scraper:
             reason, message = Reason.BROKEN, repr(error)
         took_s = self._monotonic_s() - began_s
         self.tally.took(took_s)
-        if reading is not None:
-            self._count(reading)
-        refused = await self._hand_on(reading.mapped if reading else None, target)
-        self._note(target, reason, refused or message, reading, took_s)
+        if answer is not None:
+            self._count(answer)
+        refused = await self._hand_on(answer.mapped if answer else None, target)
+        self._note(target, reason, refused or message, answer, took_s)
 
     async def _ask_prometheus(self, prometheus: PrometheusSource) -> list[Asked]:
         began_s = self._monotonic_s()
@@ -146,10 +146,10 @@ class Scraper:
             await self._hand_on(None, asked.target)
             self._note(asked.target, Reason.CONNECT, "down, says Prometheus", None, 0.0)
             return
-        reading = Reading(self._mapper(asked.target).map(asked.scanned), asked.scanned, 0)
-        self._count(reading)
-        refused = await self._hand_on(reading.mapped, asked.target)
-        self._note(asked.target, Reason.UP, refused or reading.complaint, reading, 0.0)
+        answer = Answer(self._mapper(asked.target).map(asked.scanned), asked.scanned, 0)
+        self._count(answer)
+        refused = await self._hand_on(answer.mapped, asked.target)
+        self._note(asked.target, Reason.UP, refused or answer.complaint, answer, 0.0)
 
     def _mapper(self, target: Target) -> Mapper:
         known, mapper = self._mappers.get(target.key, (None, None))
@@ -169,15 +169,15 @@ class Scraper:
             return f"read, but not taken: {error}"
         return ""
 
-    def _count(self, reading: Reading) -> None:
-        kept, dropped = reading.mapped.samples, reading.scanned.dropped
+    def _count(self, answer: Answer) -> None:
+        kept, dropped = answer.mapped.samples, answer.scanned.dropped
         self.tally.samples[KEPT] += kept
-        self.tally.samples[UNKNOWN] += reading.scanned.lines - kept - dropped.total()
+        self.tally.samples[UNKNOWN] += answer.scanned.lines - kept - dropped.total()
         for why, count in dropped.items():
             self.tally.samples[why] += count
 
     def _note(
-        self, target: Target, reason: Reason, message: str, reading: Reading | None, took_s: float
+        self, target: Target, reason: Reason, message: str, answer: Answer | None, took_s: float
     ) -> None:
         self.tally.reads[reason] += 1
         before = self.tally.targets.get(target.key)
@@ -188,8 +188,8 @@ class Scraper:
             via=target.via,
             reason=reason,
             message=message,
-            sources=tuple(sorted(reading.mapped.sources)) if reading else (),
-            samples=len(reading.scanned.values) if reading else 0,
+            sources=tuple(sorted(answer.mapped.sources)) if answer else (),
+            samples=len(answer.scanned.values) if answer else 0,
             duration_s=took_s,
         )
 
