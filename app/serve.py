@@ -26,7 +26,7 @@ from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
 from tailburn.app.opening import refuse_foreign, store_of
 from tailburn.app.parts import catalogue_of, rules_of
-from tailburn.app.scraping import Places, places_of, scraper_of
+from tailburn.app.scraping import Places, is_asked_for, places_of, scraper_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
@@ -43,6 +43,7 @@ from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
 from tailburn.collector.scrape.scraper import Scraper
+from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
@@ -103,6 +104,7 @@ class Service:
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
         places: Places,
+        catalogue: Catalogue | None,
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
@@ -118,7 +120,7 @@ class Service:
         self._series = RequestSeries()
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
-        self._scraper = self._scraper_of(places) if places else None
+        self._scraper = self._scraper_of(places, catalogue) if catalogue and places else None
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
 
@@ -132,7 +134,10 @@ class Service:
         # gRPC binds its own; it was tried now to say what it would say after the recovery.
         sockets.pop("grpc_port").close()
         tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
-        places = places_of(settings, catalogue_of(settings))
+        places, catalogue = Places(), None
+        if is_asked_for(settings):
+            catalogue = catalogue_of(settings)
+            places = places_of(settings, catalogue)
         stack.push_async_callback(places.close)
         refuse_foreign(settings.store)  # here already: the state's database is made before the lock
         try:
@@ -153,7 +158,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, rules, slos, state, tls, sockets, tracing, places)
+        return cls(settings, rules, slos, state, tls, sockets, tracing, places, catalogue)
 
     def now_ns(self) -> int:
         """The time that all logic goes by: the wall's, or the senders'."""
@@ -229,11 +234,10 @@ class Service:
                 # The next minute tries again; taking telemetry must not end for it.
                 log.exception("upkeep of the store failed")
 
-    def _scraper_of(self, places: Places) -> Scraper:
+    def _scraper_of(self, places: Places, catalogue: Catalogue) -> Scraper:
         async def take(rows: pa.Table, tenant: str, received_ns: int) -> None:
             await self.collecting.intake.take_rows(rows, tenant, received_ns)
 
-        catalogue = catalogue_of(self.settings)
         return scraper_of(self.settings, catalogue, places, take, self._clock.now_ns)
 
     def _behind(self) -> Behind:
