@@ -18,7 +18,7 @@ run: $(STAMPS)/installed
 	@exec $(BIN)/tailburn demo --store var/demo --afresh
 
 test: lint $(STAMPS)/programs/done $(STAMPS)/exporters
-	@$(PYTEST) -m "not long"
+	@$(PYTEST) -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-long: $(STAMPS)/dev $(STAMPS)/programs/done $(STAMPS)/exporters
 	@$(PYTEST) -m long --timeout 3600
