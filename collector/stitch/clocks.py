@@ -96,6 +96,8 @@ def observe(
     high_ns[j, i] = high
     at_ns[j, i] = now_ns
     seen[j] += 1
+    if not low <= estimate[j, 0] <= high:
+        estimate[j, 2] = 0  # a clock may have been set: what was found before is to be found anew
 
 
 @inlined
@@ -105,10 +107,10 @@ def offset_of(
 ) -> tuple[Int, Int]:  # fmt: skip
     """(offset, half width) in ns of the server's clock against the caller's.
 
-    Half width is UNKNOWN_WIDTH_NS, and the offset 0, for a pair never seen.
+    Half width is UNKNOWN_WIDTH_NS, and the offset 0, for a pair not seen within the window.
     """
     j = _slot(pair, seen, caller, server, False)
-    if j < 0:
+    if j < 0 or now_ns - at_ns[j, (seen[j] - 1) % SAMPLES] > WINDOW_NS:
         return 0, UNKNOWN_WIDTH_NS
     fresh = seen[j] - estimate[j, 2]
     if fresh > 0 and (seen[j] < TRIM_FROM or fresh >= 32 or estimate[j, 2] == 0):
@@ -117,19 +119,6 @@ def offset_of(
         estimate[j, 1] = half
         estimate[j, 2] = seen[j]
     return estimate[j, 0], estimate[j, 1]
-
-
-@inlined
-def was_seen_lately(
-    pair: I64, low_ns: I64, high_ns: I64, at_ns: I64, seen: I64, estimate: I64,
-    caller: Int, server: Int, now_ns: Int,
-) -> bool:  # fmt: skip
-    """Whether a call between the two clocks came within the window before `now_ns`."""
-    j = _slot(pair, seen, caller, server, False)
-    if j < 0:
-        return False
-    last = at_ns[j, (seen[j] - 1) % SAMPLES]
-    return bool(now_ns - last <= WINDOW_NS)
 
 
 @inner

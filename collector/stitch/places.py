@@ -4,12 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs
-from tailburn.collector.stitch.clocks import (
-    UNKNOWN_WIDTH_NS,
-    observe,
-    offset_of,
-    was_seen_lately,
-)
+from tailburn.collector.stitch.clocks import UNKNOWN_WIDTH_NS, observe, offset_of
 from tailburn.collector.stitch.compiling import inlined
 from tailburn.collector.stitch.layout import (
     E2E,
@@ -163,6 +158,14 @@ def clock_of(narrow: N, k: Int) -> Int:
 
 
 @inlined
+def _calls(narrow: N, q: Int, k: Int) -> bool:
+    """Whether `q` is the call of server `k`, or the stay of one that shows no calls of its own."""
+    role = narrow[q, ROLE]
+    other = narrow[q, SERVICE] != narrow[k, SERVICE]
+    return bool(role == EDGE or role == CALL or (role == SERVER and other))
+
+
+@inlined
 def observe_clocks(
     wide: W, narrow: N, parent: W, member: W, count: Int, pool: tuple[W, W, W, W, W, W]
 ) -> None:
@@ -172,7 +175,7 @@ def observe_clocks(
         q = parent[k]
         if narrow[k, ROLE] != SERVER or q < 0:
             continue
-        if narrow[q, ROLE] != EDGE and narrow[q, ROLE] != CALL:
+        if not _calls(narrow, q, k):
             continue
         caller, server = clock_of(narrow, q), clock_of(narrow, k)
         if caller == server or caller == 0 or server == 0:
@@ -180,6 +183,7 @@ def observe_clocks(
         high = wide[k, START] - wide[q, START]
         low = wide[k, START] - wide[q, END]
         whole = narrow[q, END_IS] == END_IS_END and narrow[k, END_IS] == END_IS_END
+        whole = whole and narrow[q, ROLE] != SERVER
         tight = wide[k, END] - wide[q, END]
         if whole and tight <= high and narrow[q, OUTCOME] <= 1:
             low = max(low, tight)
@@ -216,7 +220,7 @@ def _that_can_be(
     wide: W, narrow: N, parent: W, k: Int, q: Int, offset: Int, half: Int
 ) -> tuple[Int, Int]:
     """(offset, half width), moved to what this call itself allows: a clock may have been set."""
-    if narrow[q, ROLE] != EDGE and narrow[q, ROLE] != CALL:
+    if not _calls(narrow, q, k):
         return offset, half
     high = wide[k, START] - wide[q, START]
     low = wide[k, START] - wide[q, END]
@@ -303,8 +307,6 @@ def _known_elsewhere(
     It is added to `clocks` at place `known`.
     """
     for c in range(known):
-        if not was_seen_lately(*pool, clocks[c, 0], mine, now_ns):
-            continue
         offset, half = offset_of(*pool, clocks[c, 0], mine, now_ns)
         if half >= 0 and clocks[c, 2] >= 0:
             clocks[known, 0] = mine

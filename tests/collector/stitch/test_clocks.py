@@ -28,6 +28,13 @@ def test_a_pair_never_seen_has_no_width() -> None:
     assert offset_of(*OffsetPool().arrays(), CALLER, SERVER, 0) == (0, UNKNOWN_WIDTH_NS)
 
 
+def test_a_pair_not_seen_lately_has_no_width() -> None:
+    pool = OffsetPool()
+    observe(*pool.arrays(), CALLER, SERVER, 240 * MS, 260 * MS, 0)
+    assert offset_of(*pool.arrays(), CALLER, SERVER, WINDOW_NS) == (250 * MS, 10 * MS)
+    assert offset_of(*pool.arrays(), CALLER, SERVER, WINDOW_NS + 1) == (0, UNKNOWN_WIDTH_NS)
+
+
 def test_no_correction_where_equal_clocks_are_possible() -> None:
     assert pooled([(-4 * MS, 2 * MS)]) == (0, 3 * MS)
 
