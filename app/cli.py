@@ -254,6 +254,38 @@ def compare(
 
 
 @cli.command()
+def clients(
+    ago: Annotated[
+        str,
+        typer.Option("--ago", metavar="TIME", help="Against the same window so long before."),
+    ] = "24h",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="What names the caller, such as tenant. "
+            "Default: client, tenant or service, the first that is told.",
+        ),
+    ] = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = "1h",
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """What each client asks for: streaming, limits, retries, giving up; and what changed.
+
+    tailburn clients --since 1h --ago 24h --by tenant
+    """
+    from tailburn.app.reading import Reader
+
+    Reader(store, config, since, until, model, where, json).clients(ago, by)
+
+
+@cli.command()
 def trace(
     trace_id: Annotated[str, typer.Argument(metavar="ID", help="Trace id or request id, in hex.")],
     store: StoreFolder = None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tailburn.app.answers.clients import abstentions, client_rows, finding, quiet
 from tailburn.app.answers.compare import compare_rows, compare_verdict
 from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question, duration_ns, question
@@ -23,6 +24,7 @@ from tailburn.app.terminal.tables import (
     bad_table,
     balance_table,
     band_table,
+    clients_table,
     excess_table,
     hops_table,
     requests_table,
@@ -30,6 +32,7 @@ from tailburn.app.terminal.tables import (
 )
 from tailburn.app.terminal.text import duration, harmless
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
+from tailburn.engine.contract import Verdict
 from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store, StoreError, Window
 
@@ -87,12 +90,7 @@ class Reader:
         share, ago_ns = _share(slowest), duration_ns("--ago", ago)
         threshold_s = None if threshold is None else duration_ns("--threshold", threshold) / 1e9
         with self._asked() as (store, asked):
-            window = asked.window
-            if window.since_ns is None:
-                raise UserError("--since is wanted: what is compared must have a beginning")
-            until_ns = time.time_ns() if window.until_ns is None else window.until_ns
-            bounded = replace(asked, window=Window(window.since_ns, until_ns))
-            rows = compare_rows(store, bounded, ago_ns, 1 - share, threshold_s)
+            rows = compare_rows(store, _bounded(asked), ago_ns, 1 - share, threshold_s)
         if self.json:
             json_lines(rows)
             return
@@ -102,6 +100,17 @@ class Reader:
         if bad := [row for row in rows if row["what"] == "bad"]:
             self._print_bad(bad, str(threshold), ago)
         if not rows:
+            stderr().print(f"no data: nothing fits, now or {ago} before")
+
+    def clients(self, ago: str, by: str | None) -> None:
+        ago_ns = duration_ns("--ago", ago)
+        with self._asked() as (store, asked):
+            rows = client_rows(store, _bounded(asked), ago_ns, by)
+        if self.json:
+            json_lines(rows)
+        elif rows:
+            self._print_clients(rows, ago)
+        else:
             stderr().print(f"no data: nothing fits, now or {ago} before")
 
     def trace(self, trace_id: str) -> None:
@@ -165,6 +174,18 @@ class Reader:
         )
         draw(bad_table(rows), console)
 
+    def _print_clients(self, rows: Sequence[dict[str, Any]], ago: str) -> None:
+        checks = [row for row in rows if row["what"] == "check"]
+        console = stdout()
+        draw(clients_table([row for row in rows if row["what"] != "check"]), console)
+        for row in checks:
+            if row["verdict"] == Verdict.FOUND:
+                console.print(harmless(finding(row, ago)))
+        if as_before := quiet(checks):
+            console.print(as_before)
+        for line in abstentions(checks, ago):
+            console.print(harmless(line))
+
     def _any(self, rows: Sequence[object]) -> bool:
         if not rows:
             stderr().print("no data: nothing in the store fits")
@@ -194,6 +215,15 @@ class Reader:
             )
             raise UserError(f"{settings.store}: no store here{hint}")
         return settings
+
+
+def _bounded(asked: Question) -> Question:
+    """With both ends of its window, so that it can be set against an earlier one."""
+    window = asked.window
+    if window.since_ns is None:
+        raise UserError("--since is wanted: what is compared must have a beginning")
+    until_ns = time.time_ns() if window.until_ns is None else window.until_ns
+    return replace(asked, window=Window(window.since_ns, until_ns))
 
 
 def _share(text: str) -> float:

@@ -16,6 +16,7 @@ from tailburn.engine.names import VANTAGES
 
 Row = Mapping[str, Any]
 THIN = "~"
+NOT_TOLD = "not told"
 
 
 def table(left: Iterable[str], right: Iterable[str] = ()) -> Table:
@@ -114,6 +115,26 @@ def bad_table(rows: Sequence[Row]) -> Table:
         cells = [row["hop"], f"{row['shapley']:,.1f}", part, f"{at_least}{row['cured']:,}"]
         drawn.add_row(*map(plain, cells), end_section=_is_last_hop(row, rows))
     return drawn
+
+
+def clients_table(rows: Sequence[Row]) -> Table:
+    """What each client does, the total last; `before` is of the column on its left."""
+    compared = ["requests", "before", "streamed", "before", "attempts", "before"]
+    drawn = table([rows[0]["by"]], [*compared, "capped", "hedged", "cancelled", "timed out"])
+    for row in rows:
+        cells = [row["name"]]
+        for name, shown in (("count", _count), ("streamed_share", _told)):
+            cells += [shown(row[name]), shown(row[f"baseline_{name}"])]
+        for name in ("attempts_per_request", "baseline_attempts_per_request"):
+            cells.append(NOT_TOLD if row[name] is None else f"{row[name]:.2f}")
+        cells += [_told(row[f"{n}_share"]) for n in ("capped", "hedged", "cancelled", "timed_out")]
+        is_last_client = len(rows) > 1 and row is rows[-2]
+        drawn.add_row(*map(plain, cells), end_section=is_last_client)
+    return drawn
+
+
+def _told(part: float | None) -> str:
+    return NOT_TOLD if part is None else share(part)
 
 
 def _is_last_hop(row: Row, rows: Sequence[Row]) -> bool:
