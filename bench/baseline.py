@@ -13,13 +13,14 @@ import pyarrow as pa
 from bench.figures import Figure, show
 from bench.store import measure, words
 from tailburn.engine import histogram, rollup
-from tailburn.engine.baseline import hours, same_hour
-from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS
+from tailburn.engine.baseline import deadlines, fold, hours, same_hour
+from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS
 
 CLOCK: Final = "ttft_gateway_s"
 BY: Final = ("service", "model", "request_type", "replica")
 NOW: Final = 1_790_000_000_000_000_000
 MODELS, TYPES, REPLICAS = 20, 5, 100
+HOUR_ROWS: Final = 120_000
 A_MINUTE: Final = 6  # requests of a series
 
 
@@ -69,7 +70,7 @@ def with_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def figures() -> Iterator[Figure]:
-    """The same hour of 10,000 series, pooling included; then where each second one is thin."""
+    """The same hour of 10,000 series, pooling included; then all of them thin; then deadlines."""
     table = rollups()
     series = MODELS * TYPES * REPLICAS
     ours = measure(lambda: same_hour(table, CLOCK, BY, NOW), repeats=3)
@@ -80,6 +81,45 @@ def figures() -> Iterator[Figure]:
     )  # fmt: skip
     thin = measure(lambda: same_hour(table, CLOCK, BY, NOW, minimum=1000), repeats=3)
     yield Figure(f"the same, all {series:,} pooled to a parent", [thin.cpu_s], "cpu-s")
+    yield from _deadlines()
+
+
+def _deadlines() -> Iterator[Figure]:
+    """Fold an hour of requests, and set the deadlines of a minute of them."""
+    load = pa.table(
+        {"minute_ns": pa.array(np.arange(60) * rollup.MINUTE_NS), "service": ["chat"] * 60}
+        | {"model": ["llama"] * 60, "rate_per_s": np.geomspace(1, 30, 60)}
+    )
+    rng = np.random.default_rng(2)
+    tokens = rng.lognormal(7, 1, HOUR_ROWS).astype(np.int32)
+    some = {
+        "service": pa.array(["chat"] * HOUR_ROWS),
+        "model": pa.array(["llama"] * HOUR_ROWS),
+        "received_ns": pa.array(rng.integers(0, 60, HOUR_ROWS) * rollup.MINUTE_NS),
+        "prompt_tokens": pa.array(tokens),
+        "cached_tokens": pa.array(np.zeros(HOUR_ROWS, np.int32)),
+        CLOCK: pa.array((0.05 + tokens * 1e-4) * rng.lognormal(0, 0.5, HOUR_ROWS)),
+    }
+    names = REQUESTS.names
+    rows = pa.table(
+        [some.get(n, pa.nulls(HOUR_ROWS)).cast(REQUESTS.field(n).type) for n in names], names
+    )
+    by = ("service", "model")
+    folded = measure(lambda: fold(rows, load, by, [CLOCK]), repeats=3)
+    cells = fold(rows, load, by, [CLOCK])
+    yield Figure("requests folded by load", [HOUR_ROWS / folded.cpu_s], "requests/cpu-s")
+    size = f"cells of an hour of {HOUR_ROWS:,} requests of one series"
+    yield Figure(
+        size,
+        [cells.nbytes / 1e3],
+        "kB",
+        rows.select(list(some)).nbytes / 1e3,
+        "the six columns read",
+        True,
+    )
+    minute = rows.slice(0, HOUR_ROWS // 60)
+    asked = measure(lambda: deadlines(cells, minute, load, by, CLOCK, 2 * 60 * rollup.MINUTE_NS))
+    yield Figure(f"deadlines of {len(minute):,} requests", [asked.cpu_s * 1e3], "ms")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ DAY_NS: Final = 24 * HOUR_NS
 DAYS: Final = 3
 MINIMUM_COUNT: Final = 300  # with fewer, the 95 % upper bound of p99 lies above all of them
 _SECOND_NS: Final = 1e9
+_READ: Final = ("minute_ns", "count", "min_s", "max_s", "buckets", "counts")
 
 
 class Day(IntEnum):
@@ -147,7 +148,9 @@ def same_hour(
     """
     if days < 1 or minimum < 1:
         raise ValueError(f"want at least one day and one request, got {days} and {minimum}")
-    rows = rollups.filter(pc.equal(rollups.column("clock").cast(pa.string()), clock))
+    needed = [*dict.fromkeys([*by, *(n for i in incidents for n in i.where)]), *_READ]
+    needed = [name for name in needed if name in by or name in rollups.column_names]
+    rows = rollups.select([*needed, "clock"]).filter(_is(rollups.column("clock"), clock))
     series, own = keys_of(rows, by)
     minute = rows.column("minute_ns").to_numpy()
     tree = parents(series, by)
@@ -155,7 +158,7 @@ def same_hour(
     reasons = []
     for day, (since, until) in enumerate(hours(now_ns, days)):
         here = np.flatnonzero((minute >= since) & (minute < until))
-        chosen, member = rows.take(pa.array(here)), own[here]
+        chosen, member = _at(rows, here), own[here]
         fired = within(incidents, since, until)
         reasons.append(tuple(sorted({incident.reason for incident in fired})))
         out = np.zeros(len(here), np.bool_)
@@ -163,8 +166,9 @@ def same_hour(
             out |= rows_of(incident, chosen)
         count = numbers(chosen.column("count"), 0)
         lost = np.rint(np.bincount(member[out], count[out], len(series))).astype(np.int64)
-        kept = pa.array(np.flatnonzero(~out))
-        left = accumulate(chosen.take(kept), member[~out], len(series))
+        if out.any():
+            chosen, member = chosen.filter(pa.array(~out)), member[~out]
+        left = accumulate(chosen, member, len(series))
         for depth, level in enumerate(sums):
             level.take(day, left.grouped(level.group, level.size) if depth else left, lost, q)
     rate, first = _seen(rows, own, len(series), now_ns)
@@ -274,6 +278,17 @@ def _seen(rows: pa.Table, own: I64, series: int, now_ns: int) -> tuple[F64, I64]
     count = np.bincount(own[recent], numbers(rows.column("count"), 0)[recent], series)
     long_ns = np.clip(now - first, rollup.MINUTE_NS, HOUR_NS)
     return np.maximum(count, 0) * _SECOND_NS / long_ns, first
+
+
+def _is(column: pa.ChunkedArray, value: str) -> pa.ChunkedArray:
+    return pc.equal(column.cast(pa.string()), value)
+
+
+def _at(rows: pa.Table, here: I64) -> pa.Table:
+    """Rows by ascending positions; no copy where they lie together."""
+    if len(here) and here[-1] - here[0] + 1 == len(here):
+        return rows.slice(here[0], len(here))
+    return rows.take(pa.array(here))
 
 
 def _median(values: F64) -> F64:

@@ -1,0 +1,111 @@
+"""p99 over the length of prompts, as a line, of the requests at the rates nearest to one."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailburn.engine.baseline.load import Basis
+from tailburn.engine.baseline.quantiles import Dense, quantiles
+from tailburn.engine.grouping import F64, I64
+
+P99: Final = 0.99
+
+
+@dataclass(frozen=True)
+class Past:
+    """Usable cells as arrays."""
+
+    cells: pa.Table
+    dense: Dense
+    basis: NDArray[Any]
+    hit: I64
+    rate: I64
+    length: I64
+    tokens: I64
+    hour: I64
+
+
+@dataclass(frozen=True)
+class Line:
+    """p99 in s over tokens: `base_s + per_token_s * tokens`, at least `floor_s`."""
+
+    base_s: float
+    per_token_s: float
+    floor_s: float
+    count: int  # requests it rests on
+    hours: int  # in which these were received
+    token_bins: tuple[int, int]
+    rate_bins: tuple[int, int]  # of the rates used
+    all_hits: bool  # the prefix-hit ratio was too thin to match on
+
+    def p99_s(self, tokens: I64) -> F64:
+        """For each length."""
+        return np.maximum(self.base_s + self.per_token_s * tokens, self.floor_s)
+
+
+def fit(past: Past, cells: I64, basis: str, hit: int, rate: int, minimum: int) -> Line:
+    """The line of p99 over tokens at the rates nearest to `rate`."""
+    count = past.dense.count
+    all_hits = False
+    if basis == Basis.PROMPT:
+        same = cells[past.hit[cells] == hit]
+        all_hits = int(count[same].sum()) < minimum
+        cells = cells if all_hits else same
+    distance = np.abs(past.rate[cells] - rate)
+    within = np.bincount(distance, count[cells])
+    reach = int(np.searchsorted(np.cumsum(within), minimum))
+    near = cells[distance <= reach]
+    near = near[count[near] > 0]
+    lengths, position = np.unique(past.length[near], return_inverse=True)
+    group = _grouped(np.bincount(position, count[near]).astype(np.float64), minimum)[position]
+    groups = int(group.max()) + 1
+    tails = quantiles(_rows(past.dense, near).grouped(group, groups), P99)
+    weight = np.bincount(group, count[near]).astype(np.float64)
+    tokens = np.bincount(group, past.tokens[near]) / weight
+    base, slope = _line(tokens, tails, weight)
+    if slope <= 0:
+        whole = _rows(past.dense, near).grouped(np.zeros(len(near), np.int64), 1)
+        base, slope = float(quantiles(whole, P99)[0]), 0.0
+    return Line(
+        base,
+        slope,
+        float(tails.min()) if slope else base,
+        int(weight.sum()),
+        len(np.unique(past.hour[near])),
+        (int(lengths[0]), int(lengths[-1])),
+        (int(past.rate[near].min()), int(past.rate[near].max())),
+        all_hits,
+    )
+
+
+def _grouped(counts: F64, minimum: int) -> I64:
+    """Neighbours joined until each group has enough; a rest goes to the last one."""
+    group = np.zeros(len(counts), np.int64)
+    number, held = 0, 0.0
+    for i, count in enumerate(counts):
+        group[i] = number
+        held += count
+        if held >= minimum:
+            number, held = number + 1, 0.0
+    return np.minimum(group, max(number - 1, 0))
+
+
+def _line(tokens: F64, tails: F64, weight: F64) -> tuple[float, float]:
+    """Base and slope of the weighted least squares; slope 0 where one point is all."""
+    if len(tokens) < 2:
+        return float(tails[0]), 0.0
+    middle, level = np.average(tokens, weights=weight), np.average(tails, weights=weight)
+    spread = float((weight * (tokens - middle) ** 2).sum())
+    if spread <= 0:
+        return float(level), 0.0
+    slope = float((weight * (tokens - middle) * (tails - level)).sum()) / spread
+    return float(level - slope * middle), slope
+
+
+def _rows(dense: Dense, rows: I64) -> Dense:
+    return Dense(
+        dense.lowest, dense.counts[rows], dense.count[rows], dense.min_s[rows], dense.max_s[rows]
+    )
