@@ -12,6 +12,7 @@ from tailburn.app.calculator_commands import explain, simulate
 from tailburn.app.hops_commands import hops_app
 from tailburn.app.lab_commands import SeverityName, lab_app
 from tailburn.app.options import (
+    Ago,
     AsJson,
     Config,
     Model,
@@ -218,10 +219,7 @@ def hops(
 
 @cli.command()
 def compare(
-    ago: Annotated[
-        str,
-        typer.Option("--ago", metavar="TIME", help="With the same window so long before."),
-    ] = "24h",
+    ago: Ago = "24h",
     slowest: Annotated[
         str,
         typer.Option("--slowest", metavar="SHARE", help="The band: this share, the slowest."),
@@ -255,10 +253,7 @@ def compare(
 
 @cli.command()
 def clients(
-    ago: Annotated[
-        str,
-        typer.Option("--ago", metavar="TIME", help="Against the same window so long before."),
-    ] = "24h",
+    ago: Ago = "24h",
     by: Annotated[
         str | None,
         typer.Option(

@@ -39,6 +39,10 @@ Where = Annotated[
     list[str] | None,
     typer.Option("--where", metavar="KEY=VALUE", help="Only where a column is this; repeatable."),
 ]
+Ago = Annotated[
+    str,
+    typer.Option("--ago", metavar="TIME", help="Against the same window so long before."),
+]
 SloInput = Annotated[
     list[str],
     typer.Option(

@@ -94,13 +94,12 @@ class Reader:
         if self.json:
             json_lines(rows)
             return
+        self._any(rows, _neither(ago))
         for clock, title in _CLOCK_TITLES.items():
             if band := [row for row in rows if (row["what"], row["clock"]) == ("band", clock)]:
                 self._print_band(band, title, slowest, ago)
         if bad := [row for row in rows if row["what"] == "bad"]:
             self._print_bad(bad, str(threshold), ago)
-        if not rows:
-            stderr().print(f"no data: nothing fits, now or {ago} before")
 
     def clients(self, ago: str, by: str | None) -> None:
         ago_ns = duration_ns("--ago", ago)
@@ -108,10 +107,8 @@ class Reader:
             rows = client_rows(store, _bounded(asked), ago_ns, by)
         if self.json:
             json_lines(rows)
-        elif rows:
+        elif self._any(rows, _neither(ago)):
             self._print_clients(rows, ago)
-        else:
-            stderr().print(f"no data: nothing fits, now or {ago} before")
 
     def trace(self, trace_id: str) -> None:
         with self._asked() as (store, _):
@@ -186,9 +183,9 @@ class Reader:
         for line in abstentions(checks, ago):
             console.print(harmless(line))
 
-    def _any(self, rows: Sequence[object]) -> bool:
+    def _any(self, rows: Sequence[object], otherwise: str = "nothing in the store fits") -> bool:
         if not rows:
-            stderr().print("no data: nothing in the store fits")
+            stderr().print(f"no data: {otherwise}")
         return bool(rows)
 
     @contextmanager
@@ -215,6 +212,10 @@ class Reader:
             )
             raise UserError(f"{settings.store}: no store here{hint}")
         return settings
+
+
+def _neither(ago: str) -> str:
+    return f"nothing fits, now or {ago} before"
 
 
 def _bounded(asked: Question) -> Question:

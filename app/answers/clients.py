@@ -1,7 +1,6 @@
 """What clients do, a window against the same one some time before, as plain rows."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from tailburn.app.answers.question import Question
@@ -18,7 +17,7 @@ from tailburn.engine.contract import (
 )
 from tailburn.engine.names import DIMENSIONS, UNKNOWN
 from tailburn.engine.problems import nearest
-from tailburn.engine.store.api import Store, UnknownColumn, Window
+from tailburn.engine.store.api import Store, UnknownColumn
 
 CALLERS: Final = ("client", "tenant", "service")  # without --by, the first that is told
 SHARES: Final = ("streamed", "capped", "retried", "hedged", "cancelled", "timed_out")
@@ -45,12 +44,9 @@ def client_rows(
             + ", ".join(DIMENSIONS)
         )
     columns = (*((by,) if by else CALLERS), *CONTRACT_COLUMNS)
-    window = question.window
-    assert window.since_ns is not None and window.until_ns is not None
-    past = Window(window.since_ns - ago_ns, window.until_ns - ago_ns)
     now, before = (
         store.requests(asked.window, asked.where, columns=columns)
-        for asked in (question, replace(question, window=past))
+        for asked in (question, question.earlier(ago_ns))
     )
     if not len(now) and not len(before):
         return []

@@ -1,7 +1,6 @@
 """A window against the same one some time before: other requests, or slower hops? Plain rows."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ from tailburn.app.answers.remedies import REMEDIES
 from tailburn.engine.band import BAND_COLUMNS, BandChange, band_change
 from tailburn.engine.counterfactual import BadShare, bad_share
 from tailburn.engine.excess import Clock
-from tailburn.engine.store.api import Store, Window
+from tailburn.engine.store.api import Store
 
 MIX = "mix"
 
@@ -25,13 +24,7 @@ def compare_rows(
     With a threshold, for the time to the first token, also what each hop has of the requests
     over it. `question.window` must have both ends. Raises StoreError.
     """
-    now = _requests(store, question)
-    window = question.window
-    assert window.since_ns is not None and window.until_ns is not None
-    before = _requests(
-        store,
-        replace(question, window=Window(window.since_ns - ago_ns, window.until_ns - ago_ns)),
-    )
+    now, before = _requests(store, question), _requests(store, question.earlier(ago_ns))
     rows = [row for clock in CLOCKS for row in _band_rows(now, before, clock, q)]
     if threshold_s is not None:
         rows += _bad_rows(bad_share(now, before, CLOCKS[0], threshold_s))

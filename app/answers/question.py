@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from tailburn.app.errors import UserError
@@ -27,6 +27,12 @@ class Question:
     window: Window = field(default_factory=Window)
     where: dict[str, str] = field(default_factory=dict)
 
+    def earlier(self, ago_ns: int) -> "Question":
+        """The same of the window so long before; this one's must have both ends."""
+        window = self.window
+        assert window.since_ns is not None and window.until_ns is not None
+        return replace(self, window=Window(window.since_ns - ago_ns, window.until_ns - ago_ns))
+
 
 def question(
     since: str | None,
@@ -48,10 +54,14 @@ def question(
 
 def duration_ns(flag: str, text: str) -> int:
     """A stretch of time as typed, such as 90s or 24h. Raises UserError."""
-    parts = _DURATION.fullmatch(text.strip())
-    if parts is None or (ns := round(float(parts[1]) * _UNIT_NS[parts[2]])) == 0:
+    if not (ns := _duration_ns(text)):
         raise UserError(f"{flag} {text!r}: want a duration such as 500ms, 15m or 24h")
     return ns
+
+
+def _duration_ns(text: str) -> int | None:
+    parts = _DURATION.fullmatch(text.strip())
+    return round(float(parts[1]) * _UNIT_NS[parts[2]]) if parts else None
 
 
 def _equality(text: str) -> tuple[str, str]:
@@ -65,8 +75,8 @@ def _time(flag: str, text: str | None, now_ns: int) -> int | None:
     """Nanoseconds since the epoch: `now_ns` less a duration, or an ISO time (UTC unless told)."""
     if text is None:
         return None
-    if parts := _DURATION.fullmatch(text.strip()):
-        return now_ns - round(float(parts[1]) * _UNIT_NS[parts[2]])
+    if (ago_ns := _duration_ns(text)) is not None:
+        return now_ns - ago_ns
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
