@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from tailburn.engine.excess import NEEDED_COLUMNS, PLACES, Clock, Mask, Measured, measure
-from tailburn.engine.grouping import I64, distinct, numbers, text
+from tailburn.engine.grouping import I64, distinct, numbers, stacked_text
 
-CELL_COLUMNS: Final = ("model", "prompt_tokens", "cached_tokens", "output_tokens", "streamed")
-BAND_COLUMNS: Final = tuple(dict.fromkeys((*NEEDED_COLUMNS, *CELL_COLUMNS)))
+CELL_COLUMNS: Final = ("model", "output_tokens", "streamed")
+BAND_COLUMNS: Final = (*NEEDED_COLUMNS, *CELL_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -148,23 +148,13 @@ def _rounded(parts: Sequence[Fraction], total: int) -> list[int]:
 def _cells(requests: pa.Table, now: Measured, baseline: pa.Table, before: Measured) -> I64:
     """Which cell each measured row is in, those of the window before those of the baseline."""
     rows = [t.select(CELL_COLUMNS).take(m.row) for t, m in ((requests, now), (baseline, before))]
-    columns = [
-        pa.chunked_array([c for part in rows for c in _cell(part)[i].chunks]) for i in range(4)
-    ]
-    return distinct(columns)[1]
-
-
-def _cell(part: pa.Table) -> list[pa.ChunkedArray]:
-    uncached = numbers(part.column("prompt_tokens"), np.nan)
-    uncached = np.maximum(uncached - numbers(part.column("cached_tokens"), 0.0), 1)
-    output = np.maximum(numbers(part.column("output_tokens"), np.nan), 1)
-    return [
-        text(part.column("model"), "").cast(pa.string()),
-        *(pa.chunked_array([_power(tokens)]) for tokens in (uncached, output)),
-        pa.chunked_array([numbers(part.column("streamed"), -1.0).astype(np.int64)]),
-    ]
-
-
-def _power(tokens: "np.ndarray") -> I64:
-    """Power of two of token counts; -1 where not known."""
-    return np.where(np.isnan(tokens), -1, np.floor(np.log2(tokens))).astype(np.int64)
+    both = pa.concat_tables(rows)
+    output = numbers(both.column("output_tokens"), np.nan)
+    power = np.where(np.isnan(output), -1, np.floor(np.log2(np.maximum(output, 1))))
+    codes = (
+        np.concatenate([now.prompt, before.prompt]),
+        power.astype(np.int64),
+        numbers(both.column("streamed"), -1.0).astype(np.int64),
+    )
+    model = stacked_text(rows, "model", "")
+    return distinct([model, *(pa.chunked_array([code]) for code in codes)])[1]

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailburn.engine.grouping import I64, distinct, numbers, text
+from tailburn.engine.grouping import I64, distinct, numbers, stacked_text, text
 from tailburn.engine.names import UNKNOWN
 from tailburn.engine.proportions import chance_of_more
 
@@ -137,8 +137,7 @@ def contract(requests: pa.Table, baseline: pa.Table, by: str) -> Contract:
 
 def _clients(requests: pa.Table, baseline: pa.Table, by: str) -> tuple[list[str], I64]:
     """All names, and which of them each row has, those of `requests` first."""
-    parts = [text(t.column(by), UNKNOWN).cast(pa.string()) for t in (requests, baseline)]
-    column = pa.chunked_array([c for part in parts for c in part.chunks], pa.string())
+    column = stacked_text((requests, baseline), by, UNKNOWN)
     if not len(column):
         return [], np.zeros(0, np.int64)
     keys, group = distinct([column])

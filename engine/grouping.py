@@ -1,6 +1,6 @@
 """Arrow columns as numpy: numbers with a stand-in for null, and rows grouped by value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,12 @@ def text(column: pa.ChunkedArray, missing: str) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type) and column.null_count == 0:
         return column
     return pc.fill_null(column.cast(pa.string()), missing).dictionary_encode()
+
+
+def stacked_text(tables: Iterable[pa.Table], name: str, missing: str) -> pa.ChunkedArray:
+    """A column of several tables, one below the other, as text, null as `missing`."""
+    parts = [text(table.column(name), missing).cast(pa.string()) for table in tables]
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
 
 
 def single_chunk(column: pa.ChunkedArray) -> pa.Array:

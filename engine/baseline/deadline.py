@@ -27,7 +27,7 @@ from tailburn.engine.baseline.line import Line, Past, fit
 from tailburn.engine.baseline.load import HOUR_NS, KEPT_NS, Basis
 from tailburn.engine.baseline.pooling import keys_of, levels
 from tailburn.engine.baseline.quantiles import accumulate
-from tailburn.engine.grouping import F64, I64, distinct, text
+from tailburn.engine.grouping import F64, I64, distinct, stacked_text
 from tailburn.engine.names import UNKNOWN
 
 FACTOR: Final = 1.5
@@ -139,9 +139,7 @@ def _usable(cells: pa.Table, clock: str, now_ns: int, incidents: Sequence[Incide
     keep &= cells.column("count").to_numpy() > 0
     keep &= pc.equal(cells.column("clock").cast(pa.string()), clock).to_numpy()
     for incident in incidents:
-        fired = incident.start_ns < hour + HOUR_NS
-        if incident.end_ns is not None:
-            fired &= incident.end_ns >= hour
+        fired = incident.overlaps(hour, hour + HOUR_NS)
         if fired.any():
             keep &= ~(fired & rows_of(incident, cells))
     left = cells.filter(pa.array(keep))
@@ -200,13 +198,10 @@ class _Found:
 
 def _joined(cells: pa.Table, requests: pa.Table, kept: Sequence[str]) -> tuple[I64, I64]:
     """The group of each cell and of each request, over the dimensions kept."""
-    both = [t.select(list(kept)) for t in (cells, requests)]
-    texts = [
-        pa.table({n: text(t.column(n), UNKNOWN).cast(pa.string()) for n in kept}) for t in both
-    ]
     if not kept:
         return np.zeros(len(cells), np.int64), np.zeros(len(requests), np.int64)
-    _, group = keys_of(pa.concat_tables(texts), kept)
+    both = pa.table({name: stacked_text((cells, requests), name, UNKNOWN) for name in kept})
+    _, group = keys_of(both, kept)
     return group[: len(cells)], group[len(cells) :]
 
 

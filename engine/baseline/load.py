@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine import histogram, rollup
-from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, text
+from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, stacked_text, text
 from tailburn.engine.names import UNKNOWN
 
 MINUTE_NS: Final = rollup.MINUTE_NS
@@ -195,12 +195,8 @@ def matched(requests: pa.Table, load: pa.Table, by: Sequence[str]) -> Matched:
         return Matched(np.full(len(requests), np.nan), np.full(len(requests), UNTOLD_HITS))
     minute = requests.column("received_ns").to_numpy() // MINUTE_NS * MINUTE_NS
     both = np.concatenate([load.column("minute_ns").to_numpy(), minute])
-    columns = [pa.chunked_array([both])]
-    for name in by:
-        parts = [text(t.column(name), UNKNOWN).cast(pa.string()) for t in (load, requests)]
-        joined = pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
-        columns.append(joined.dictionary_encode())
-    keys, group = distinct(columns)
+    names = [stacked_text((load, requests), name, UNKNOWN) for name in by]
+    keys, group = distinct([pa.chunked_array([both]), *names])
     rate = np.full(len(keys[0]), np.nan)
     rate[group[: len(load)]] = numbers(load.column("rate_per_s"), np.nan)
     ratio = np.full(len(keys[0]), np.nan)

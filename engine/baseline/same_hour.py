@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from tailburn.engine import rollup
 from tailburn.engine.baseline.incidents import Incident, rows_of, within
+from tailburn.engine.baseline.load import DAY_NS, HOUR_NS
 from tailburn.engine.baseline.pooling import keys_of, parents
 from tailburn.engine.baseline.quantiles import Dense, accumulate, quantiles
 from tailburn.engine.grouping import F64, I64, numbers
 
-HOUR_NS: Final = 60 * rollup.MINUTE_NS
-DAY_NS: Final = 24 * HOUR_NS
 DAYS: Final = 3
 MINIMUM_COUNT: Final = 300  # with fewer, the 95 % upper bound of p99 lies above all of them
 _SECOND_NS: Final = 1e9
