@@ -60,7 +60,7 @@ def usual() -> Profile:
 
 @dataclass(frozen=True)
 class Broken:
-    """What a scenario does at a site. `hop`: where it differs from the scenario's own."""
+    """What a scenario does at a site."""
 
     settings: tuple[Turn, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -100,18 +100,14 @@ class Site:
         """One of the names, by the seed."""
         return names[int(np.random.default_rng(self.seed).integers(len(names)))]
 
-    def replicas(self, pool: str | None = None) -> tuple[str, ...]:
-        """Replicas of a pool; None: of all but those that only prefill."""
+    def replicas(self) -> tuple[str, ...]:
+        """Replicas of all pools but those that only prefill."""
         return tuple(
             replica.name
             for each in self.fleet.pools
-            if (each.role != Role.PREFILL if pool is None else each.name == pool)
+            if each.role != Role.PREFILL
             for replica in each.replicas
         )
-
-    def replicas_on(self, host: str) -> tuple[str, ...]:
-        """Replicas on a host, of every pool."""
-        return tuple(r.name for r in self.fleet.replicas if r.host == host)
 
 
 @dataclass(frozen=True)

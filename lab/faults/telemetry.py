@@ -118,7 +118,6 @@ class SpanFaults:
         self._twice = [f for f in faults if f.kind == "body_twice"]
         self._waiting: list[tuple[int, int, bytes]] = []
         self._seen = 0
-        self.duplicates = self.delayed = 0
         for fault in faults:
             if KINDS[fault.kind].of == "host":
                 self._hosts_in(fault.scope)
@@ -159,7 +158,6 @@ class SpanFaults:
             for i, f in enumerate(self._late)
             if _on(f, arrival_ns)
         )
-        self.delayed += late_ns > 0
         heapq.heappush(self._waiting, (arrival_ns + late_ns, self._seen, body))
         self._seen += 1
         for i, fault in enumerate(self._twice):
@@ -167,7 +165,6 @@ class SpanFaults:
                 again_ns = arrival_ns + late_ns + DUPLICATE_LATER_NS
                 heapq.heappush(self._waiting, (again_ns, self._seen, body))
                 self._seen += 1
-                self.duplicates += 1
 
     def _until(self, now_ns: int | None) -> Iterator[Body]:
         while self._waiting and (now_ns is None or self._waiting[0][0] <= now_ns):

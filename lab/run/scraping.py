@@ -1,14 +1,13 @@
 """What scrapes of a run's targets find: into files, or to be scraped as it goes on.
 
-with Scraping(plan, wiring, epoch_unix_ns=..., files=ScrapeFiles(folder, epoch)) as scraping:
-    scraping.of(slice)
+scraping = Scraping(plan, wiring, epoch_unix_ns=..., hold_ns=..., files=ScrapeFiles(...))
+scraping.of(slice)
+scraping.finish()
 """
-
-from collections.abc import Sequence
 
 from tailburn.lab.faults.telemetry import ScrapeFaults
 from tailburn.lab.run.motion import Plan, Slice
-from tailburn.lab.telemetry.metrics import LiveTargets, MetricsText, ScrapeFiles, Scrapes, Target
+from tailburn.lab.telemetry.metrics import LiveTargets, MetricsText, ScrapeFiles, Scrapes
 from tailburn.lab.telemetry.spans import Wiring
 
 
@@ -42,10 +41,6 @@ class Scraping:
         self._files, self._live, self._from = files, live, from_ns
         self._fed = False
         self.scrapes = 0
-
-    @property
-    def targets(self) -> Sequence[Target]:
-        return self._metrics.targets
 
     def of(self, one: Slice) -> None:
         """Take what happened; tell the scrapes that are due."""

@@ -51,11 +51,6 @@ class Telling:
     def lost(self) -> int:
         return self._spans.lost
 
-    @property
-    def twice(self) -> int:
-        """Bodies that arrive twice, as a fault of telemetry has it."""
-        return self._faults.duplicates
-
 
 def _turn_clocks(spans: SpanTelemetry, plan: Plan) -> None:
     """Clocks that a fault of the world set: of all knobs the one that telemetry alone sees."""
