@@ -79,12 +79,7 @@ class AttemptsFile:
         self.rows = 0
         self._seed = seed
         self._waiting: list[Attempts] = []
-        columns = [
-            pa.field(
-                c.name, pa.from_numpy_dtype(c.kind), metadata={"unit": c.unit, "is": c.meaning}
-            )
-            for c in Attempts.columns()
-        ]
+        columns = map(_field, Attempts.columns())
         schema = pa.schema([pa.field("trace_id", pa.string()), *columns])
         self._file = pq.ParquetWriter(folder / ATTEMPTS, schema, compression="zstd")
 
