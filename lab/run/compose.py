@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tailburn.lab.faults.catalogue import fleet_for, scenario
-from tailburn.lab.faults.scenario import Scenario, Severity
+from tailburn.lab.faults.scenario import Scenario, Severity, usual
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.run.companion import with_companion
 from tailburn.lab.run.motion import Plan
 from tailburn.lab.run.stacks import with_stacks
 from tailburn.lab.run.traffic import Traffic
 from tailburn.lab.telemetry.spans import Wiring
-from tailburn.lab.workload import Change, Profile, named
+from tailburn.lab.workload import Change, Profile
 from tailburn.lab.workload.rates import BLOCK_S
 from tailburn.lab.workload.shapes import WEEK_S
 
-WORKLOAD: Final = "azure-conv"
 BUSY_S: Final = 13 * 3600
 """A Monday's 13:00 UTC: when most is asked of a fleet."""
 
@@ -96,9 +95,9 @@ def _start_s(scenarios: Sequence[Scenario], begin_ns: int, at_noon: bool) -> int
 
 def _one_profile(scenarios: Sequence[Scenario]) -> Profile:
     """The usual traffic, or the one that a scenario needs: the first that differs."""
-    brought = [each.profile() for each in scenarios]
-    usual = named(WORKLOAD)
-    return next((one for one in brought if one.name != usual.name), (brought or [usual])[0])
+    ordinary = usual()
+    brought = (each.profile() for each in scenarios)
+    return next((one for one in brought if one.name != ordinary.name), ordinary)
 
 
 def with_room(fleet: Fleet, asking: Sequence[Traffic]) -> Fleet:
