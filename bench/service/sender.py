@@ -69,8 +69,9 @@ class HttpConnection:
             "content-type: application/x-protobuf\r\ncontent-length: "
         ).encode()
 
-    def post(self, body: bytearray) -> None:
-        self._socket.sendall(self._head + f"{len(body)}\r\n\r\n".encode())
+    def post(self, body: bytes | bytearray, further: str = "") -> None:
+        """`further` headers end in CRLF each."""
+        self._socket.sendall(self._head + f"{len(body)}\r\n{further}\r\n".encode())
         self._socket.sendall(body)
 
     def answer(self) -> tuple[int, float | None]:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.lab.ear.feeding import Body
 from bench.lab.ear.scenes import Scene
 from tailburn.lab.faults.scenario import TelemetryFault
 from tailburn.lab.faults.telemetry import FOREVER_NS, SpanFaults
-from tailburn.lab.telemetry.spans import SpanTelemetry
+from tailburn.lab.telemetry.spans import Body, SpanTelemetry
 
 SKEW_S: Final = 0.2
 

@@ -11,12 +11,11 @@ import duckdb
 from bench.lab.ear.chains import Chain
 from bench.lab.ear.scenes import Scene
 from tailburn.lab.telemetry.sender import Sender, Sent
-from tailburn.lab.telemetry.spans import SpanTelemetry
+from tailburn.lab.telemetry.spans import Body, SpanTelemetry
 
 EPOCH_NS: Final = 1_764_600_000 * 10**9
 HOUR_NS: Final = 3_600 * 10**9
 
-Body = tuple[int, bytes]
 Change = Callable[[Iterator[Body]], Iterator[Body]]
 
 
