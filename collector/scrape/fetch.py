@@ -26,16 +26,18 @@ class Bounds:
     body_bytes: int = 32 << 20
 
 
-def new_client(connections: int, trust: ssl.SSLContext | None = None) -> httpx.AsyncClient:
+def new_client(
+    connections: int, trust: ssl.SSLContext | None = None, kept: int = 0
+) -> httpx.AsyncClient:
     """A client for `fetch`: no proxies out of the environment, no redirects.
 
-    No connection is kept: for each request the pool looks at all pairs of those it has, which
-    for many targets costs more than a new one for each.
+    `kept` connections stay open. For many targets none should: for each request the pool looks
+    at all pairs of those it has, which costs more than a new one for each.
     """
     return httpx.AsyncClient(
         verify=trust or True,
         timeout=None,  # `fetch` bounds the whole
-        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=0),
+        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=kept),
         trust_env=False,
         headers={"accept": ACCEPT, "accept-encoding": "gzip", "user-agent": "tailburn"},
     )

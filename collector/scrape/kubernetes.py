@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import DiscoveryError, Reason, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.scrape.fetch import Bounds, fetch, new_client
 from tailburn.collector.signals.targets import Target, target_of
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -88,7 +88,7 @@ def api_client(server: ApiServer) -> httpx.AsyncClient:
     """A client that trusts the cluster's own authority."""
     authority = server.account / "ca.crt"
     trust = ssl.create_default_context(cafile=authority if authority.is_file() else None)
-    return httpx.AsyncClient(timeout=None, verify=trust, trust_env=False)
+    return new_client(1, trust, kept=1)  # page after page on one connection
 
 
 class KubernetesFinder:
