@@ -223,7 +223,7 @@ def _batch(site: Site) -> Broken:
     for name in names[keep:]:
         turns.append(Turn("replica_draining", 1.0, name, site.start_ns, back_ns))
         turns.append(Turn("replica_down", 1.0, name, down_ns, back_ns))
-    return Broken(tuple(turns), affected={"pool": tuple(p.name for p in site.fleet.pools)})
+    return Broken(tuple(turns), affected={"pool": site.pools})
 
 
 S33 = Scenario(

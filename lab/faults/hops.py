@@ -10,7 +10,7 @@ def _tokenizer(site: Site) -> Broken:
     factor = site.by(15.0, 30.0, 40.0)
     return Broken(
         (site.turn("tokenizer_factor", factor), site.turn("tokenizer_threads", 1.0)),
-        affected={"pool": tuple(p.name for p in site.fleet.pools)},
+        affected={"pool": site.pools},
     )
 
 

@@ -55,7 +55,7 @@ def _compiles(site: Site) -> Broken:
     while at < site.end_ns:
         turns.append(Turn("forget_shapes", 1.0, "all", at, min(at + S, site.end_ns)))
         at += int(every_s * draw.uniform(0.7, 1.3) * S) + S
-    return Broken(tuple(turns), affected={"pool": tuple(p.name for p in site.fleet.pools)})
+    return Broken(tuple(turns), affected={"pool": site.pools})
 
 
 S22 = Scenario(
@@ -86,14 +86,14 @@ S22 = Scenario(
 def _grammars(site: Site) -> Broken:
     """Many schemas at once: they wait to be compiled, and their threads eat the CPU quota."""
     share, grammar_s, cpu = site.by((0.2, 0.4, 2.0), (0.4, 1.2, 6.0), (0.6, 1.5, 12.0))
-    hosts = dict.fromkeys(replica.host for replica in site.fleet.replicas)
+    hosts = site.fleet.engine_hosts
     return Broken(
         (
             site.turn("grammar_s", grammar_s),
             *(site.turn("cpu_factor", cpu, f"host:{host}") for host in hosts),
         ),
         (site.change("structured", share),),
-        affected={"host": tuple(hosts)},
+        affected={"host": hosts},
     )
 
 

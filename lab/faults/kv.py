@@ -11,16 +11,15 @@ BLOCKS: Final = 85
 """KV blocks of 16 tokens that a running sequence holds in the mean, of these workloads."""
 
 
-def _blocks(site: Site, share: float) -> tuple[float, tuple[str, ...]]:
-    """So much of what a full batch holds, in blocks; and the pools."""
-    cap = site.fleet.pools[0].scheduler.max_num_seqs
-    return share * cap * BLOCKS, tuple(pool.name for pool in site.fleet.pools)
+def _blocks(site: Site, share: float) -> float:
+    """So much of what a full batch holds, in blocks."""
+    return share * site.fleet.pools[0].scheduler.max_num_seqs * BLOCKS
 
 
 def _preempted(site: Site) -> Broken:
     """The engines have fewer blocks than their running sequences grow to need."""
-    blocks, pools = _blocks(site, site.by(0.92, 0.84, 0.77))
-    return Broken((site.turn("kv_blocks", blocks),), affected={"pool": pools})
+    blocks = _blocks(site, site.by(0.92, 0.84, 0.77))
+    return Broken((site.turn("kv_blocks", blocks),), affected={"pool": site.pools})
 
 
 S13 = Scenario(
@@ -56,11 +55,11 @@ S13 = Scenario(
 
 def _wall(site: Site) -> Broken:
     """Few blocks, and an admission leaves some free for those that run."""
-    blocks, pools = _blocks(site, site.by(0.76, 0.64, 0.52))
+    blocks = _blocks(site, site.by(0.76, 0.64, 0.52))
     return Broken(
         (site.turn("kv_blocks", blocks),
          site.turn("kv_watermark_blocks", max(0.03 * blocks, 30.0))),
-        affected={"pool": pools},
+        affected={"pool": site.pools},
     )  # fmt: skip
 
 
@@ -93,9 +92,8 @@ S14 = Scenario(
 
 def _forgotten(site: Site) -> Broken:
     """Hardly any block is kept for reuse."""
-    pools = tuple(pool.name for pool in site.fleet.pools)
     kept = site.by(40_000.0, 12_000.0, 0.0)
-    return Broken((site.turn("prefix_cache_blocks", kept),), affected={"pool": pools})
+    return Broken((site.turn("prefix_cache_blocks", kept),), affected={"pool": site.pools})
 
 
 S15 = Scenario(
@@ -128,8 +126,9 @@ S15 = Scenario(
 
 def _offload(site: Site) -> Broken:
     """The offload tier is read more slowly."""
-    pools = tuple(pool.name for pool in site.fleet.pools)
-    return Broken((site.turn("kv_load_gbps", site.by(8.0, 4.0, 2.0)),), affected={"pool": pools})
+    return Broken(
+        (site.turn("kv_load_gbps", site.by(8.0, 4.0, 2.0)),), affected={"pool": site.pools}
+    )
 
 
 S16 = Scenario(

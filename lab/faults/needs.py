@@ -65,13 +65,12 @@ def with_small_model(fleet: Fleet, per_s: float) -> Fleet:
     """A second model on one GPU of each of the hosts: what does not cross GPUs, to compare."""
     if SMALL in fleet.models:
         return fleet
-    hosts = tuple(dict.fromkeys(r.host for p in fleet.pools for r in p.replicas))
     first: Pool = fleet.pools[0]
     small = Pool(
         "small",
         SMALL,
         Layout("Llama-3.1-8B", first.layout.gpu, 1),
-        tuple(Replica(f"small-{i}", host) for i, host in enumerate(hosts)),
+        tuple(Replica(f"small-{i}", host) for i, host in enumerate(fleet.engine_hosts)),
         Router(first.router.host, stack=first.router.stack),
     )
     return replace(

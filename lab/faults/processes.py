@@ -6,14 +6,9 @@ from tailburn.lab.faults.needs import with_spare
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 
 
-def engine_hosts(site: Site) -> tuple[str, ...]:
-    """Hosts of all replicas."""
-    return tuple(dict.fromkeys(replica.host for replica in site.fleet.replicas))
-
-
 def _quota(site: Site) -> Broken:
     """Everything on the engines' hosts needs more CPU time."""
-    hosts, factor = engine_hosts(site), site.by(3.0, 7.0, 16.0)
+    hosts, factor = site.fleet.engine_hosts, site.by(3.0, 7.0, 16.0)
     return Broken(
         tuple(site.turn("cpu_factor", factor, f"host:{host}") for host in hosts),
         affected={"host": hosts},
@@ -49,11 +44,10 @@ S10 = Scenario(
 
 def _pauses(site: Site) -> Broken:
     """A process of each engine pauses now and then."""
-    pools = tuple(pool.name for pool in site.fleet.pools)
     pause_s, every_s = site.by((0.5, 60.0), (2.0, 60.0), (10.0, 90.0))
     return Broken(
         (site.turn("gc_pause_s", pause_s), site.turn("gc_every_s", every_s)),
-        affected={"pool": pools},
+        affected={"pool": site.pools},
     )
 
 

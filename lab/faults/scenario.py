@@ -100,6 +100,11 @@ class Site:
         """One of the names, by the seed."""
         return names[int(np.random.default_rng(self.seed).integers(len(names)))]
 
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """All pools."""
+        return tuple(pool.name for pool in self.fleet.pools)
+
     def replicas(self) -> tuple[str, ...]:
         """Replicas of all pools but those that only prefill."""
         return tuple(

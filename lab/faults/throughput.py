@@ -10,8 +10,7 @@ from tailburn.lab.faults.traffics import two_models
 def _memory(site: Site) -> Broken:
     """All GPUs read their memory more slowly."""
     ratio = site.by(0.9, 0.8, 0.6)
-    pools = tuple(pool.name for pool in site.fleet.pools)
-    return Broken((site.turn("hbm_ratio", ratio),), affected={"pool": pools})
+    return Broken((site.turn("hbm_ratio", ratio),), affected={"pool": site.pools})
 
 
 S8 = Scenario(
@@ -44,8 +43,9 @@ S8 = Scenario(
 
 def _clock(site: Site) -> Broken:
     """All GPUs run at a lower clock."""
-    pools = tuple(pool.name for pool in site.fleet.pools)
-    return Broken((site.turn("sm_clock_ratio", site.by(0.85, 0.7, 0.5)),), affected={"pool": pools})
+    return Broken(
+        (site.turn("sm_clock_ratio", site.by(0.85, 0.7, 0.5)),), affected={"pool": site.pools}
+    )
 
 
 S7 = Scenario(
@@ -113,9 +113,8 @@ S9 = Scenario(
 
 def _drafts(site: Site) -> Broken:
     """The draft model's guesses are accepted less often."""
-    pools = tuple(pool.name for pool in site.fleet.pools)
     chance = site.by(0.55, 0.3, 0.1)
-    return Broken((site.turn("spec_acceptance", chance),), affected={"pool": pools})
+    return Broken((site.turn("spec_acceptance", chance),), affected={"pool": site.pools})
 
 
 S12 = Scenario(

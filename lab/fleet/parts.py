@@ -255,6 +255,11 @@ class Fleet:
         """All replicas in the order of the index that attempts carry."""
         return tuple(replica for pool in self.pools for replica in pool.replicas)
 
+    @property
+    def engine_hosts(self) -> tuple[str, ...]:
+        """Hosts of all replicas, each once."""
+        return tuple(dict.fromkeys(replica.host for replica in self.replicas))
+
     def pool_of(self, replica: int) -> Pool:
         """The pool a replica belongs to, by its index."""
         for pool in self.pools:
