@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.lab.faults.needs import capped
+from tailburn.lab.faults.needs import capped, in_pools
 from tailburn.lab.faults.scenario import Broken, Confusable, FaultError, Scenario, Site, Turn
-from tailburn.lab.fleet import Fleet, Scheduler, standard
+from tailburn.lab.fleet import Fleet, standard
 from tailburn.lab.workload import Change
 
 S: Final = 10**9
@@ -204,8 +204,7 @@ def saving(per_s: float) -> Fleet:
     count = len(standard(per_s).replicas)
     cap = max(ceil(CAP * (per_s / count) ** 2), 4)
     fleet = standard(per_s, replicas=MORE * count)
-    pools = tuple(replace(p, scheduler=Scheduler(max_num_seqs=cap)) for p in fleet.pools)
-    return replace(fleet, name=f"saving-{MORE * count}", pools=pools)
+    return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"saving-{MORE * count}")
 
 
 def _batch(site: Site) -> Broken:
