@@ -12,7 +12,7 @@ Memory holds what is under way and a minute of what is to come, however long a r
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tailburn.lab.faults.parts import Fault
+from tailburn.lab.faults.parts import Fault, TelemetryFault, Turn
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.records import Attempts, Requests
 from tailburn.lab.run.traffic import Asked, Traffic
@@ -40,9 +40,17 @@ class Plan:
     """Keep the instant of every token (slower)."""
 
     @property
+    def settings(self) -> tuple[Turn, ...]:
+        return tuple(turn for fault in self.faults for turn in fault.settings)
+
+    @property
     def changes(self) -> tuple[Change, ...]:
         broken = (change for fault in self.faults for change in fault.changes)
         return (*self.shape, *broken)
+
+    @property
+    def telemetry(self) -> tuple[TelemetryFault, ...]:
+        return tuple(each for fault in self.faults for each in fault.telemetry)
 
 
 @dataclass(frozen=True)

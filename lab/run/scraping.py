@@ -28,15 +28,14 @@ class Scraping:
         live: LiveTargets | None = None,
         from_ns: int = 0,
     ) -> None:
-        faults = [each for fault in plan.faults for each in fault.telemetry]
-        broken = ScrapeFaults(faults, plan.seed)
+        broken = ScrapeFaults(plan.telemetry, plan.seed)
         self._metrics = MetricsText(
             plan.fleet,
             wiring,
             epoch_unix_ns=epoch_unix_ns,
             hold_ns=hold_ns,
             broken=broken if broken.any else None,
-            turns=[turn for fault in plan.faults for turn in fault.settings],
+            turns=plan.settings,
         )
         self._files, self._live, self._from = files, live, from_ns
         self._fed = False

@@ -29,8 +29,7 @@ class Telling:
         self._spans = SpanTelemetry(
             wiring, seed=plan.seed, epoch_unix_ns=epoch_unix_ns, hold_ns=HOLD_NS
         )
-        faults = [each for fault in plan.faults for each in fault.telemetry]
-        self._faults = SpanFaults(faults, plan.fleet, plan.seed)
+        self._faults = SpanFaults(plan.telemetry, plan.fleet, plan.seed)
         self._faults.set_up(self._spans)
         _turn_clocks(self._spans, plan)
 
@@ -54,7 +53,7 @@ class Telling:
 
 def _turn_clocks(spans: SpanTelemetry, plan: Plan) -> None:
     """Clocks that a fault of the world set: of all knobs the one that telemetry alone sees."""
-    for turn in (turn for fault in plan.faults for turn in fault.settings):
+    for turn in plan.settings:
         if turn.knob == _CLOCK_KNOB:
             for host in things(Level.HOST, turn.scope, arrays_of(plan.fleet)).tolist():
                 name = plan.fleet.hosts[host].name
