@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-
 from bench.lab.ear.chains import Chain
 from bench.lab.ear.scenes import Scene
+from tailburn.engine.schema import REQUESTS
+from tailburn.engine.store.parquet import ParquetStore
 from tailburn.lab.telemetry.sender import Sender, Sent
 from tailburn.lab.telemetry.spans import Body, SpanTelemetry
 
@@ -62,15 +62,8 @@ def strike(url: str, number: int) -> None:
 
 def rows_of(store: Path) -> list[dict[str, Any]]:
     """The rows that stand: of each request the last version, tombstones left out."""
-    if not any(store.glob("requests/*/*/*.parquet")):
-        return []
-    found = duckdb.sql(
-        """SELECT * EXCLUDE digests FROM (
-            SELECT * FROM read_parquet(?, union_by_name = true)
-            QUALIFY row_number() OVER (PARTITION BY request_id ORDER BY version DESC) = 1
-        ) WHERE NOT tombstone ORDER BY start_ns""",
-        params=[f"{store}/requests/*/*/*.parquet"],
-    ).to_arrow_table()
+    told = [name for name in REQUESTS.names if name != "digests"]
+    found = ParquetStore(store).requests(columns=told).sort_by("start_ns")
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 
