@@ -18,6 +18,7 @@ from bench.figures import show
 from bench.lab.ear import load
 from bench.lab.ear.broken import BROKEN
 from bench.lab.ear.chains import CHAINS
+from bench.lab.ear.feeding import rows_of
 from bench.lab.ear.listening import listen, lost, scenes_for, verdicts
 from bench.lab.ear.table import failures, table
 from bench.service.running import serving
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with serving(Path(folder), flags=("--clock", "telemetry")) as service:
             heard = listen(f"http://127.0.0.1:{service.ports['OTLP/HTTP']}", scenes, told)
             gone = lost(heard, service.balance)
-        found = verdicts(heard, service.store)
+        found = verdicts(heard, rows_of(service.store))
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table(found))
     console.print(f"spans lost: {gone}")

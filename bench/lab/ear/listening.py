@@ -1,14 +1,13 @@
 """Chains told to a service that is ready, whole and broken, and the judge's word on each."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from bench.lab.ear.broken import Breaking, Broken
 from bench.lab.ear.chains import Chain
-from bench.lab.ear.feeding import Fed, feed, rows_of, strike, until
-from bench.lab.ear.judge import Verdict, judge
+from bench.lab.ear.feeding import Fed, feed, strike, until
+from bench.lab.ear.judge import Row, Verdict, judge
 from bench.lab.ear.scenes import SCENES, Scene
 
 _HOURS_AFTER: Final = 3
@@ -62,9 +61,8 @@ def lost(heard: Iterable[Heard], totals: Callable[[], Mapping[str, int]]) -> int
     return now["received"] - sum(now[name] for name in kept)
 
 
-def verdicts(heard: Iterable[Heard], store: Path) -> list[Verdict]:
-    """The judge's word on each chain, when all is stored."""
-    rows = rows_of(store)
+def verdicts(heard: Iterable[Heard], rows: Sequence[Row]) -> list[Verdict]:
+    """The judge's word on each chain, by the rows of all."""
     return [
         judge(
             h.fed,

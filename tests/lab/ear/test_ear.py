@@ -13,6 +13,7 @@ from bench.lab.ear.feeding import Fed, rows_of
 from bench.lab.ear.judge import Verdict, judge
 from bench.lab.ear.listening import listen, lost, scenes_for, verdicts
 from bench.lab.ear.table import failures
+from tailburn.lab.telemetry.spans import wiring
 from tests.live.service import living
 
 REQUESTS, SEED = 120, 5
@@ -42,12 +43,13 @@ def ear(tmp_path_factory: pytest.TempPathFactory) -> Ear:
         heard = listen(service.http, scenes, told)
         spans_lost = lost(heard, service.totals)
         assert service.stop() == 0
-    found = verdicts(heard, store)
+    rows = rows_of(store)
+    found = verdicts(heard, rows)
     named = {
         (h.fed.chain.name, h.broken.name if h.broken else ""): verdict
         for h, verdict in zip(heard, found, strict=True)
     }
-    return Ear(named, heard[0].fed, rows_of(store), spans_lost)
+    return Ear(named, heard[0].fed, rows, spans_lost)
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
@@ -74,8 +76,6 @@ def test_a_row_that_is_off_fails_its_check(ear: Ear) -> None:
 
 
 def test_every_stack_is_in_a_chain() -> None:
-    from tailburn.lab.telemetry.spans import wiring
-
     assert {c.client for c in CHAINS} == set(wiring.CLIENT_STACKS)
     assert {c.gateway for c in CHAINS} == set(wiring.GATEWAY_STACKS)
     assert {c.router for c in CHAINS} == set(wiring.ROUTER_STACKS)
