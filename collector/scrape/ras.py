@@ -12,8 +12,8 @@ import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds
+from tailburn.collector.signals.targets import PORTS
 
-PORT: Final = 28028
 _HELLO: Final = b"CLIENT PROTOCOL 2\n"
 
 
@@ -42,7 +42,7 @@ async def fetch_ras(url: str, bounds: Bounds) -> bytes:
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(bounds.timeout_s):
-            body = await _ask(parts.hostname or "", parts.port or PORT, bounds)
+            body = await _ask(parts.hostname or "", parts.port or PORTS["ncclras"], bounds)
     except TimeoutError:
         raise ScrapeError(
             Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"

@@ -8,6 +8,8 @@ from urllib.parse import urlencode, urlsplit
 # Labels of a target that go into its rows. Anything else that a file of targets says is for
 # whoever else reads that file.
 KEPT: Final = ("model", "pool", "replica", "gpu", "node", "zone", "rank")
+PORTS: Final = {"http": 80, "https": 443, "ncclras": 28028}
+"""Schemes that are read, and where each is found unless an address says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def target_of(address: str, labels: Mapping[str, str], via: str, tenant: str) ->
         port, host = parts.port, parts.hostname
     except ValueError as error:
         raise ValueError(f"{address!r}: {error}") from None
-    if not host or parts.scheme not in ("http", "https", "ncclras"):
+    if not host or parts.scheme not in PORTS:
         raise ValueError(f"{address!r}: want host:port, or a URL of http, https or ncclras")
     if parts.scheme != "ncclras":
         path = path if path.startswith("/") else f"/{path}"
@@ -52,8 +54,9 @@ def target_of(address: str, labels: Mapping[str, str], via: str, tenant: str) ->
         url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or path}"
         url += f"?{query}" if query else ""
     name = parts.netloc.rpartition("@")[2]
-    default = {"http": 80, "https": 443, "ncclras": 28028}[parts.scheme]
-    instance = labels.get("instance") or (name if port is not None else f"{name}:{default}")
+    if port is None:
+        name += f":{PORTS[parts.scheme]}"
+    instance = labels.get("instance") or name
     kept = {name: labels[name] for name in KEPT if labels.get(name)}
     if "replica" not in kept and labels.get("pod"):
         kept["replica"] = labels["pod"]
