@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tailburn.collector.scrape.errors import DiscoveryError
-from tailburn.collector.signals.targets import Target, target_of
+from tailburn.collector.signals.targets import Target, host_port, target_of
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _TIMEOUT_S: Final = 5.0
@@ -46,7 +46,6 @@ class DnsFinder:
         return [self._at(address) for address in addresses]
 
     def _at(self, address: str) -> Target:
-        netloc = f"[{address}]:{self._port}" if ":" in address else f"{address}:{self._port}"
-        url = self._parts._replace(netloc=netloc).geturl()
+        url = self._parts._replace(netloc=host_port(address, self._port)).geturl()
         labels = {"job": self._host}
         return target_of(url, labels, self.name, self._tenant)

@@ -16,7 +16,7 @@ import msgspec
 
 from tailburn.collector.scrape.errors import DiscoveryError, Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, fetch, new_client
-from tailburn.collector.signals.targets import Target, target_of
+from tailburn.collector.signals.targets import Target, host_port, target_of
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PREFIX: Final = "prometheus.io/"
@@ -81,7 +81,7 @@ def api_server(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiSe
         raise DiscoveryError(
             f"no pod: want KUBERNETES_SERVICE_HOST and a service account in {account}"
         )
-    return ApiServer(f"https://{f'[{host}]' if ':' in host else host}:{port}", account)
+    return ApiServer(f"https://{host_port(host, port)}", account)
 
 
 def api_client(server: ApiServer) -> httpx.AsyncClient:
@@ -152,7 +152,6 @@ def pod_target(pod: _Pod, tenant: str) -> Target | None:
         return None
     ports = [p.containerPort for c in pod.spec.containers for p in c.ports or () if p.containerPort]
     port = annotations.get(f"{_PREFIX}port") or (str(ports[0]) if ports else "80")
-    host = f"[{pod.status.podIP}]" if ":" in pod.status.podIP else pod.status.podIP
     given = {
         "__scheme__": annotations.get(f"{_PREFIX}scheme", "http"),
         "__metrics_path__": annotations.get(f"{_PREFIX}path", "/metrics"),
@@ -164,6 +163,6 @@ def pod_target(pod: _Pod, tenant: str) -> Target | None:
     }
     via = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
     try:
-        return target_of(f"{host}:{port}", given, via, tenant)
+        return target_of(host_port(pod.status.podIP, port), given, via, tenant)
     except ValueError:
         return None  # a pod's owner may write anything there

@@ -30,6 +30,11 @@ class Target:
         return f"{self.job} {self.instance} {self.url}"
 
 
+def host_port(host: str, port: int | str) -> str:
+    """As it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def target_of(address: str, labels: Mapping[str, str], via: str, tenant: str) -> Target:
     """A target by its `host:port` or URL, with labels as Prometheus' discovery writes them.
 
