@@ -83,20 +83,24 @@ class Motion:
 
     def _begin(self, plan: Plan, world: World, fed_minutes: int) -> None:
         self.plan, self.world, self._fed = plan, world, fed_minutes
-        asked = Asked(
-            plan.traffic,
-            plan.fleet,
-            seed=plan.seed,
-            start_s=plan.start_s,
-            changes=plan.changes,
-            group_of=world.arrays.client_group,
-        )
-        self._requests: Iterator[Requests] = asked.minutes(fed_minutes)
+        self._requests = self.asked(fed_minutes)
 
     def _turn(self, faults: Sequence[Fault]) -> None:
         for fault in faults:
             for turn in fault.settings:
                 self.world.set(turn.knob, turn.value, turn.scope, turn.start_ns, turn.end_ns)
+
+    def asked(self, first: int) -> Iterator[Requests]:
+        """What its plan has asked of it from minute `first` on, without end, drawn anew."""
+        plan = self.plan
+        return Asked(
+            plan.traffic,
+            plan.fleet,
+            seed=plan.seed,
+            start_s=plan.start_s,
+            changes=plan.changes,
+            group_of=self.world.arrays.client_group,
+        ).minutes(first)
 
     @property
     def now_ns(self) -> int:

@@ -20,7 +20,6 @@ from tailburn.lab.fleet import Fleet
 from tailburn.lab.physics.step import PREFILL_ATTENTION, decode_step_ns
 from tailburn.lab.records import Attempts, Outcome, Requests
 from tailburn.lab.run import FORK_MINUTES, Motion, MotionSnapshot, Plan, Traffic
-from tailburn.lab.run.traffic import Asked
 from tailburn.lab.world import engine_layout as e
 from tailburn.lab.world.samples import Samples
 
@@ -190,15 +189,7 @@ class Trial:
         parts = list(motion.minutes(self.minutes))
         attempts = Attempts.join([p.attempts for p in parts])
         begun = attempts.take(attempts.arrival_ns >= start)
-        plan = motion.plan
-        asked = Asked(
-            plan.traffic,
-            plan.fleet,
-            seed=plan.seed,
-            start_s=plan.start_s,
-            changes=plan.changes,
-            group_of=motion.world.arrays.client_group,
-        ).minutes(FORK_MINUTES)
+        asked = motion.asked(FORK_MINUTES)
         came = Requests.join([next(asked) for _ in parts])
         return Seen(self.fleet, begun, came, Samples.join([p.samples for p in parts]), fault)
 
