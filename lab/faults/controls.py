@@ -58,6 +58,7 @@ N1 = Scenario(
     cause="none: Monday",
     breaks=_monday,
     pages=False,
+    from_monday=True,
 )
 
 

@@ -140,6 +140,8 @@ class Scenario:
     pages: bool = True
     busy: bool = False
     """It bites only where the fleet is near its cap: begin it in the busy hours."""
+    from_monday: bool = False
+    """It counts the hours of the week from the run's beginning: begin that on a Monday at 00:00."""
 
     def __post_init__(self) -> None:
         if self.step not in STEPS:

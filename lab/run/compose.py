@@ -86,9 +86,9 @@ def compose(
 
 
 def _start_s(scenarios: Sequence[Scenario], begin_ns: int, at_noon: bool) -> int:
-    """Where in the week a run begins; the Monday's ramp counts from a Monday's 00:00."""
-    of_week = any(each.id == "N1" for each in scenarios)
-    if of_week or not (at_noon or any(each.busy for each in scenarios)):
+    """Where in the week a run begins."""
+    from_monday = any(each.from_monday for each in scenarios)
+    if from_monday or not (at_noon or any(each.busy for each in scenarios)):
         return 0
     return (BUSY_S - begin_ns // 10**9) % WEEK_S // BLOCK_S * BLOCK_S
 
