@@ -118,6 +118,7 @@ def engine(
         "gen_ai.request.id": request,
         "gen_ai.request.max_tokens": 32,
         "gen_ai.request.n": 1,
+        **more.pop("attributes", {}),
     }
     known: dict[str, Any] = {"scope": "vllm.tracing.otel", "service": "vllm", "kind": SERVER}
     return Span(span, "llm_request", start, end, parent, **{**known, **more}, attributes=attributes)

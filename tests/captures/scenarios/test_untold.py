@@ -1,5 +1,7 @@
 """What no span tells is nobody's: a share that can't be known is never a hop's."""
 
+from typing import Any
+
 from tests.captures.scenarios.drive import rows_of
 from tests.captures.scenarios.expect import expect, standing
 from tests.captures.scenarios.hops import body_sent, call, call_out, engine, gateway
@@ -69,8 +71,8 @@ def test_of_hops_that_tell_no_first_token_the_outermost_held_it() -> None:
 
 
 def test_the_prefilling_engine_makes_no_token_of_the_users() -> None:
-    prefill = engine(20, 120, 121, "prefill", queue_ms=30, output=1)
-    prefill = _asked_for(prefill, 1)
+    one_token = {"gen_ai.request.max_tokens": 1}
+    prefill = engine(20, 120, 121, "prefill", queue_ms=30, output=1, attributes=one_token)
     decode = engine(140, 200, 950, "decode", queue_ms=50)
     spans = [call(0, 1000, 210), gateway(10, 990), call_out(15, 985), prefill, decode]
     expect(
@@ -87,24 +89,19 @@ def test_the_prefilling_engine_makes_no_token_of_the_users() -> None:
 
 
 def test_what_triton_queued_ends_where_its_compute_span_begins() -> None:
-    triton = {"scope": "triton-server", "service": "triton", "kind": SERVER}
+    triton: dict[str, Any] = {"scope": "triton-server", "service": "triton", "kind": SERVER}
     model = {"triton.model_name": "tiny-llama", "triton.request_id": "r1"}
     spans = [
         call(0, 1000, 310),
         gateway(10, 990),
         call_out(15, 985),
-        Span("infer", "InferRequest", 20, 980, "call out", **triton,  # type: ignore[arg-type]
+        Span("infer", "InferRequest", 20, 980, "call out", **triton,
              events={"INFER_RESPONSE_COMPLETE": 300}),
-        Span("model", "tiny-llama", 25, 979, "infer", **triton, attributes=model,  # type: ignore[arg-type]
+        Span("model", "tiny-llama", 25, 979, "infer", **triton, attributes=model,
              events={"QUEUE_START": 25}),
-        Span("compute", "compute", 125, 970, "model", **triton),  # type: ignore[arg-type]
+        Span("compute", "compute", 125, 970, "model", **triton),
     ]  # fmt: skip
     expect(
         standing(rows_of([at(2, *spans)])),
         {"queue_s": 0.1, "ttft_queue_s": 0.1, "ttft_engine_s": 0.28, "ttft_prefill_s": None},
     )
-
-
-def _asked_for(span: Span, tokens: int) -> Span:
-    attributes = {**span.attributes, "gen_ai.request.max_tokens": tokens}
-    return Span(**{**vars(span), "attributes": attributes})
