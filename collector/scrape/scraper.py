@@ -99,7 +99,6 @@ class Scraper:
             work += (self._take_asked(one) for one in asked)
         self._forget([*targets, *(one.target for one in asked)])
         await asyncio.gather(*work)
-        self.tally.rounds += 1
 
     async def _later(self, target: Target, delay_s: float) -> None:
         await asyncio.sleep(delay_s)

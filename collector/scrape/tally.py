@@ -35,7 +35,6 @@ class Tally:
     reads: Counter[Reason] = field(default_factory=Counter)
     duration_buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))
     duration_sum_s: float = 0.0
-    rounds: int = 0
 
     def took(self, seconds: float) -> None:
         """Notes how long one target took to be read."""
