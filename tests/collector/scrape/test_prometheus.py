@@ -1,7 +1,6 @@
 """The same signals out of a Prometheus as from the targets themselves."""
 
 import asyncio
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -18,9 +17,8 @@ from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.mapper import Mapper
 from tests.collector.scrape.answers import client_of
-from tests.collector.signals.reading import mapped
+from tests.collector.signals.reading import mapped, saved
 
-SCRAPES = Path(__file__).parents[1] / "signals" / "scrapes"
 Series = dict[str, str]
 
 
@@ -69,7 +67,7 @@ def asks(
 
 @pytest.mark.parametrize("name", ["vllm-0.32.0", "litellm-1.108", "production-stack-a6c01db"])
 def test_what_it_has_of_a_target_is_what_the_target_says(name: str) -> None:
-    text = gzip.decompress((SCRAPES / f"{name}.prom.gz").read_bytes()).decode()
+    text = saved(name).decode()
     prometheus = Prometheus()
     prometheus.scraped(text, job="chat", instance="engine-a:8000")
     (asked,) = asks(prometheus)

@@ -1,9 +1,6 @@
 """An answer of any bytes is read or refused, and every sample of it has one fate."""
 
-import gzip
 import random
-from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,15 +10,9 @@ from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.reading import Answer, read_body
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.mapper import Mapper, signals_table
-from tests.collector.signals.reading import RECEIVED_NS, target
+from tests.collector.signals.reading import RECEIVED_NS, saved, target
 
-SCRAPES = Path(__file__).parents[1] / "signals" / "scrapes"
 BITES = (b"{", b"}", b'"', b"\\", b"\n", b"# ", b",", b"=", b" ", b"\xff", b"\x00", b"1e999")
-
-
-@cache
-def saved(name: str) -> bytes:
-    return gzip.decompress((SCRAPES / f"{name}.prom.gz").read_bytes())
 
 
 def read(body: bytes) -> Answer | None:

@@ -1,5 +1,6 @@
 """A text of metrics read as the service reads it."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,11 @@ from tailburn.collector.signals.mapper import Mapped, Mapper, signals_table
 from tailburn.collector.signals.targets import Target, target_of
 
 RECEIVED_NS = 1_796_145_000_000_000_000
+
+
+def saved(name: str) -> bytes:
+    """An answer of a real program."""
+    return gzip.decompress((Path(__file__).parent / "scrapes" / f"{name}.prom.gz").read_bytes())
 
 
 def target(**labels: str) -> Target:

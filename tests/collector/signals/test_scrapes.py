@@ -1,6 +1,5 @@
 """Answers of real programs: which signals each tells, and that no figure changes on the way."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -9,13 +8,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.survey import Standing, survey
-from tests.collector.signals.reading import mapped, rows, values
-
-SCRAPES = Path(__file__).parent / "scrapes"
+from tests.collector.signals.reading import mapped, rows, saved, values
 
 
 def scrape(name: str) -> str:
-    return gzip.decompress((SCRAPES / f"{name}.prom.gz").read_bytes()).decode()
+    return saved(name).decode()
 
 
 def blind(text: str) -> set[str]:
