@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tailburn.app.demo.burn import burn_table, burning
 from tailburn.app.demo.captured import CAPTURE, empty_store, print_answers
@@ -31,6 +30,7 @@ from tailburn.app.serve import Service, serve_until_told
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import draw, stderr, stdout
 from tailburn.app.terminal.tables import excess_table
+from tailburn.app.wind_tunnel.bar import far_bar
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Store, Window
 
@@ -177,15 +177,7 @@ async def _lab(service: Service, story: Story) -> AsyncIterator["asyncio.subproc
 async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> int | None:
     """Show how far the past is until it is over; the run's epoch, None where the lab ended."""
     told.print("A day of a fleet that is well, as fast as the service takes it:")
-    console = stderr()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[far]}"),
-        TimeElapsedColumn(),
-    )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with far_bar(stderr()) as progress:
         task = progress.add_task("compiling the fleet", total=None, far="")
         epoch_ns = 0
         async for line in _lines(lab):

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from tailburn.app.errors import UserError
 from tailburn.app.terminal.output import json_lines, stderr, stdout
 from tailburn.app.wind_tunnel.asked import Asked
+from tailburn.app.wind_tunnel.bar import far_bar
 from tailburn.app.wind_tunnel.summary import summary_table
 from tailburn.lab.run.drive import LEAD_NS, Drive, Step, Summary
 from tailburn.lab.run.errors import RunError
@@ -217,15 +216,8 @@ class _BarShow:
     def running(self) -> Iterator[Show]:
         console = stderr()
         goal_ns = self.asked.until_ns or self.asked.live_from_ns or 0
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[far]}"),
-            TimeElapsedColumn(),
-        )
-        hidden = not console.is_terminal
         live = False
-        with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        with far_bar(console) as progress:
             task = progress.add_task("running", total=goal_ns or None, far="")
 
             def show(step: Step) -> None:
