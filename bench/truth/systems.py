@@ -9,7 +9,7 @@ no truth.
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import numpy as np
 
@@ -74,6 +74,10 @@ class _Hearing:
         while self._parts and self._parts[0].end_ns < told.heard.start_ns - 2 * KEPT * MINUTE_NS:
             self._parts = self._parts[1:]
 
+    def fork(self) -> Self:
+        """Both share what was heard: nobody changes it."""
+        return copy(self)
+
     def _all(self) -> Heard:
         return Heard.join(self._parts)
 
@@ -83,9 +87,6 @@ class RawSystem(_Hearing):
 
     name = "raw 24 h rule"
     rule = RawRule()
-
-    def fork(self) -> "RawSystem":
-        return copy(self)
 
     def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
         """Pages alone."""
@@ -116,8 +117,8 @@ class FixedSloSystem(_Hearing):
                 whole = self._whole.get(key, np.zeros((1, BUCKETS), np.uint32))
                 self._whole[key] = whole + counts.sum(axis=0, dtype=np.uint32)[None]
 
-    def fork(self) -> "FixedSloSystem":
-        forked = copy(self)
+    def fork(self) -> Self:
+        forked = super().fork()
         forked._forked = True
         return forked
 
@@ -154,9 +155,6 @@ class ThreeSigmaSystem(_Hearing):
     name = "3 sigma, per metric"
     rule = ThreeSigma()
 
-    def fork(self) -> "ThreeSigmaSystem":
-        return copy(self)
-
     def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
         """Pages alone: a minute in which metrics begin to fire is one, named after the first."""
         heard = self._all()
@@ -183,9 +181,6 @@ class LargestZSystem(_Hearing):
 
     name = "largest z-score"
     finder = LargestZ()
-
-    def fork(self) -> "LargestZSystem":
-        return copy(self)
 
     def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
         """Diagnoses alone."""
