@@ -5,6 +5,7 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -41,6 +42,14 @@ def new_client(
         trust_env=False,
         headers={"accept": ACCEPT, "accept-encoding": "gzip", "user-agent": "tailburn"},
     )
+
+
+def asking_json(token: Path | None = None) -> dict[str, str]:
+    """Headers for an answer in JSON, with the bearer token that a file holds. Raises OSError."""
+    headers = {"accept": "application/json"}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token.read_text().strip()}"
+    return headers
 
 
 async def fetch(

@@ -7,7 +7,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import DiscoveryError, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.scrape.fetch import Bounds, asking_json, fetch
 from tailburn.collector.signals.targets import Target, target_of
 
 _BOUNDS: Final = Bounds(timeout_s=10.0, body_bytes=32 << 20)
@@ -29,9 +29,8 @@ class HttpFinder:
         self._tenant = tenant
 
     async def find(self) -> Sequence[Target]:
-        headers = {"accept": "application/json"}
         try:
-            body = await fetch(self._client, self._url, _BOUNDS, headers)
+            body = await fetch(self._client, self._url, _BOUNDS, asking_json())
             groups = msgspec.json.decode(body, type=list[_Group])
             return [
                 target_of(address, group.labels, f"list of {self.name}", self._tenant)

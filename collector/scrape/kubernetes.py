@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import DiscoveryError, Reason, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, fetch, new_client
+from tailburn.collector.scrape.fetch import Bounds, asking_json, fetch, new_client
 from tailburn.collector.signals.targets import Target, host_port, target_of
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -126,8 +126,7 @@ class KubernetesFinder:
             asked["continue"] = following
         url = f"{self._server.url}/api/v1{where}/pods?{urlencode(asked)}"
         try:
-            token = (self._server.account / "token").read_text().strip()
-            headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
+            headers = asking_json(self._server.account / "token")
             body = await fetch(self._client, url, _BOUNDS, headers)
             return msgspec.json.decode(body, type=_Pods)
         except OSError as error:

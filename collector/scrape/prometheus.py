@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, fetch
+from tailburn.collector.scrape.fetch import Bounds, asking_json, fetch
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.exposition import Dropped, Scanned
 from tailburn.collector.signals.targets import Target, target_of
@@ -65,7 +65,10 @@ class PrometheusSource:
     async def ask(self, client: httpx.AsyncClient, bounds: Bounds) -> list[Asked]:
         """Raises ScrapeError where it does not answer one of the queries."""
         limit = asyncio.Semaphore(_AT_ONCE)
-        headers = self._headers()
+        try:
+            headers = asking_json(self._token)
+        except OSError as error:
+            raise ScrapeError(Reason.CONNECT, f"no token: {error}") from None
 
         async def one(query: str) -> list[_Series]:
             async with limit:
@@ -85,15 +88,6 @@ class PrometheusSource:
             elif who not in is_up:
                 del self._known[who]  # Prometheus no longer reads it
         return found
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"accept": "application/json"}
-        if self._token is not None:
-            try:
-                headers["authorization"] = f"Bearer {self._token.read_text().strip()}"
-            except OSError as error:
-                raise ScrapeError(Reason.CONNECT, f"no token: {error}") from None
-        return headers
 
     async def _ask(
         self, client: httpx.AsyncClient, query: str, bounds: Bounds, headers: Mapping[str, str]
