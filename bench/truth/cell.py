@@ -136,9 +136,8 @@ def _spent(heard: Heard, systems: list[System], per_s: float) -> dict[str, Any]:
     bad = np.zeros(len(heard), np.int64)
     for (clock, model), counts in heard.clocks.items():
         if clock == OBJECTIVE_CLOCK:
-            deadline = slo.deadline_s(clock, model)
             total += counts.sum(axis=1, dtype=np.int64)
-            bad += slo.late(counts, deadline)
+            bad += slo.rule(clock, model).late(counts)
     return {
         "start_ns": heard.start_ns,
         "requests": total.tolist(),

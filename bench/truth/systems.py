@@ -17,11 +17,8 @@ from tailburn.lab.run import Slice
 from tailburn.lab.score.heard import MINUTE_NS, Heard, Series
 from tailburn.lab.score.minutes import (
     BUCKETS,
-    LOW_S,
     MIDDLES_S,
-    SCALE,
     U32,
-    over,
     rolling_quantile,
 )
 from tailburn.lab.score.naive import DAY, WORKBOOK, FixedSlo, RawRule, ThreeSigma, pages_of
@@ -122,16 +119,11 @@ class FixedSloSystem(_Hearing):
         forked._forked = True
         return forked
 
-    def deadline_s(self, clock: str, model: str) -> float:
-        """p99 of the time before the fork; infinite where there was nothing."""
+    def rule(self, clock: str, model: str) -> FixedSlo:
+        """Its deadline is the p99 of the time before the fork; the longest where nothing was."""
         whole = self._whole.get((clock, model), np.zeros((1, BUCKETS), np.uint32))
         found = float(rolling_quantile(whole, 1, 0.99, MIDDLES_S)[-1])
-        return found if np.isfinite(found) else float(MIDDLES_S[-1])
-
-    @staticmethod
-    def late(counts: U32, deadline_s: float) -> "np.ndarray":
-        """How many of each minute miss a deadline."""
-        return over(counts, np.full(len(counts), deadline_s), LOW_S, SCALE)
+        return FixedSlo(found if np.isfinite(found) else float(MIDDLES_S[-1]))
 
     def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
         """Pages and tickets."""
@@ -140,7 +132,7 @@ class FixedSloSystem(_Hearing):
         for (clock, model), counts in heard.clocks.items():
             if clock not in CLOCKS:
                 continue
-            slo = FixedSlo(self.deadline_s(clock, model))
+            slo = self.rule(clock, model)
             for windows in WORKBOOK:
                 dims = {"model": model, "clock": clock}
                 alert = f"{windows.factor:g}x at {windows.long} min"

@@ -137,13 +137,17 @@ class FixedSlo:
 
     def __call__(self, counts: U32, windows: Windows = WORKBOOK[0]) -> Flags:
         """Whether a pair of windows fires at the end of each minute."""
-        bad = over(counts, np.full(len(counts), self.deadline_s), LOW_S, SCALE)
+        bad = self.late(counts)
         total = counts.sum(axis=1, dtype=np.int64)
         fires = np.ones(len(counts), bool)
         for window in (windows.long, windows.short):
             n = np.maximum(rolling_sum(total, window), 1)
             fires &= rolling_sum(bad, window) / n > windows.factor * self.budget
         return fires
+
+    def late(self, counts: U32) -> I64:
+        """How many of each minute miss the deadline."""
+        return over(counts, np.full(len(counts), self.deadline_s), LOW_S, SCALE)
 
 
 @dataclass(frozen=True)
