@@ -11,12 +11,12 @@ import numpy as np
 
 from bench.truth.grid import ASKED, MINUTE, Cell
 from bench.truth.systems import FixedSloSystem, System, Told, naive
-from tailburn.lab.faults.parts import Fault, TelemetryFault
+from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.run import Motion, MotionSnapshot, Plan, Traffic
-from tailburn.lab.score import RunTruth
 from tailburn.lab.score.heard import Ear, Heard
 from tailburn.lab.score.heard_metrics import MetricsEar, with_metrics
+from tailburn.lab.score.truths import FORMAT
 from tailburn.lab.telemetry.metrics import MetricsText
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
 from tailburn.lab.workload import Profile
@@ -99,10 +99,8 @@ def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
         parts.append(told.heard)
         for system in systems:
             system.hear(told)
-    truth = RunTruth(
-        fork_ns, fork_ns + cell.minutes * MINUTE, tuple(fault.truth for fault in faults)
-    )
-    asked = [(t.start_ns, min(t.start_ns + ASKED * MINUTE, t.end_ns)) for t in truth.truths]
+    truths = [fault.truth for fault in faults]
+    asked = [(t.start_ns, min(t.start_ns + ASKED * MINUTE, t.end_ns)) for t in truths]
     outcomes = [system.outcome(asked).to_json() for system in systems]
     for outcome in outcomes:
         outcome["pages"] = [p for p in outcome["pages"] if p["start_ns"] >= fork_ns]
@@ -112,20 +110,16 @@ def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
         "severity": cell.severity,
         "per_s": cell.per_s,
         "seed": cell.seed,
-        "truth": _truth(truth, faults),
+        "truth": {
+            "format": FORMAT,
+            "start_ns": fork_ns,
+            "end_ns": fork_ns + cell.minutes * MINUTE,
+            "truths": [truth.as_json() for truth in truths],
+        },
         "spent": _spent(Heard.join(parts), systems, cell.per_s),
         "outcomes": outcomes,
         "requests": motion.world.counts["requests"] - warm.requests,
         "cpu_s": round(time.process_time() - begun, 2),
-    }
-
-
-def _truth(truth: RunTruth, faults: tuple[Fault, ...]) -> dict[str, Any]:
-    return {
-        "format": "tailburn-truth-1",
-        "start_ns": truth.start_ns,
-        "end_ns": truth.end_ns,
-        "truths": [fault.truth.as_json() for fault in faults],
     }
 
 
