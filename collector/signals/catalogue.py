@@ -1,5 +1,6 @@
 """Signals under one name each, and what emits them: the tables that everything else goes by."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -134,14 +135,16 @@ class Source:
     name: str
     title: str
     role: str
-    versions: tuple[str, ...]
-    with_: tuple[str, ...]  # every one of its series has these labels
-    without: tuple[str, ...]  # and none of these
-    blank_above: float  # values over it stand for "not measured"
-    spellings: Mapping[str, tuple[str, ...]]  # prefixes that are also written otherwise
-    labels: Mapping[str, LabelFrom]  # of every reading, unless it says otherwise
-    readings: tuple[Reading, ...]
     file: Path
+    versions: tuple[str, ...] = ()
+    with_: tuple[str, ...] = ()  # every one of its series has these labels
+    without: tuple[str, ...] = ()  # and none of these
+    blank_above: float = math.inf  # values over it stand for "not measured"
+    # Prefixes that are also written otherwise.
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Of every reading, unless it says otherwise.
+    labels: Mapping[str, LabelFrom] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
 
     def emits(self, given: Mapping[str, str]) -> bool:
         """Whether a series of a name of ours, with these labels, is this source's."""

@@ -201,13 +201,15 @@ def _read_source(value: Value, draft: _Draft, file: Path) -> None:
     if "role" not in parts and same is None:
         value.fault(f"want role, one of {', '.join(ROLES)}")
         return
-    role = parts["role"].word(ROLES) if "role" in parts else same.role if same else None
-    labels = dict(same.labels) if same else {}
+    # What a file leaves out of a source of ours stays as it is there.
+    before = same or Source(name=name or "", title=name or "", role="", file=file)
+    role = parts["role"].word(ROLES) if "role" in parts else before.role
+    labels = dict(before.labels)
     if "labels" in parts:
         labels |= read_labels(parts["labels"])
     readings: list[Reading] = []
     for item in parts["readings"].items():
-        reading = read_reading(item, name or "", labels, draft.signals, file)
+        reading = read_reading(item, before.name, labels, draft.signals, file)
         if reading is not None:
             readings.append(reading)
     blank = number(parts["blank_above"]) if "blank_above" in parts else None
@@ -215,15 +217,15 @@ def _read_source(value: Value, draft: _Draft, file: Path) -> None:
         return
     title = parts["title"].text() if "title" in parts else None
     draft.sources.append(
-        Source(
-            name=name,
-            title=title or (same.title if same else name),
+        replace(
+            before,
+            title=title or before.title,
             role=role,
             versions=parts["versions"].texts() if "versions" in parts else (),
-            with_=_texts(parts, "with", same.with_ if same else ()),
-            without=_texts(parts, "without", same.without if same else ()),
-            blank_above=blank or (same.blank_above if same else float("inf")),
-            spellings=_spellings(parts, same),
+            with_=parts["with"].texts() if "with" in parts else before.with_,
+            without=parts["without"].texts() if "without" in parts else before.without,
+            blank_above=blank or before.blank_above,
+            spellings=_spellings(parts["spellings"]) if "spellings" in parts else before.spellings,
             labels=labels,
             readings=tuple(readings),
             file=file,
@@ -231,11 +233,5 @@ def _read_source(value: Value, draft: _Draft, file: Path) -> None:
     )
 
 
-def _texts(parts: dict[str, Value], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    return parts[name].texts() if name in parts else default
-
-
-def _spellings(parts: dict[str, Value], same: Source | None) -> dict[str, tuple[str, ...]]:
-    if "spellings" in parts:
-        return {prefix: given.texts() for prefix, given in parts["spellings"].entries()}
-    return dict(same.spellings) if same else {}
+def _spellings(value: Value) -> dict[str, tuple[str, ...]]:
+    return {prefix: given.texts() for prefix, given in value.entries()}
