@@ -18,7 +18,6 @@ LEAD: Final = 60
 """Minutes of a run before its fault; so many of it, so many after."""
 FAULT: Final = 45
 AFTER: Final = 75
-RAMP: Final = 360
 QUIET: Final = "quiet"
 ASKED: Final = 15
 """Minutes of a fault that cause finders are asked about."""

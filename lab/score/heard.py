@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.fleet import Fleet, arrays_of
 from tailburn.lab.records import Attempts, Outcome, RequestType
-from tailburn.lab.score.minutes import BUCKETS, by_minute
+from tailburn.lab.score.minutes import by_minute
 from tailburn.lab.score.outcome import Dims
 
 F64 = NDArray[np.float64]
@@ -288,8 +288,3 @@ class Ear:
         for number, name in enumerate(self._replicas):
             share = by.count(a.replica == number) / count
             yield Series("request_share", "share of requests", {"replica": name}), share
-
-
-def empty_histogram(minutes: int) -> U32:
-    """Of minutes in which nothing was heard."""
-    return np.zeros((minutes, BUCKETS), np.uint32)

@@ -59,7 +59,6 @@ class MetricsEar:
         self._spoilt = spoilt
         self._draw = np.random.default_rng(seed)
         self._last: dict[str, NDArray[np.float64]] = {}
-        self._columns: tuple[Series, ...] = ()
 
     def hear(self, scrapes: Scrapes, start_ns: int, end_ns: int) -> tuple[tuple[Series, ...], F32]:
         """(series, values [minute, series]) of whole minutes."""
@@ -84,7 +83,7 @@ class MetricsEar:
         if len(values):
             self._last[target.name] = values[-1:].copy()
         # A counter that began anew counts from 0.
-        grown = np.diff(values, axis=0, prepend=before[:, : values.shape[1]])
+        grown = np.diff(values, axis=0, prepend=before)
         values[:, counters] = np.where(grown < 0, values, grown)[:, counters]
         dims = {"replica": target.name} if target.kind == "engine" else {"host": target.host}
         chosen = [
@@ -96,8 +95,8 @@ class MetricsEar:
             if fault.kind == "kv_stuck" and target.kind == "engine":
                 on = (scrapes.at_ns >= fault.start_ns) & (scrapes.at_ns < fault.end_ns)
                 values[np.ix_(np.flatnonzero(on), np.array(stuck, np.int64))] = fault.value
-        waits = np.where(np.isnan(late), np.nan, late)[:, None]
-        return [*chosen, Series("scrape_late", "scrape time", dims)], np.hstack([values, waits])
+        shown = np.column_stack([values, late])
+        return [*chosen, Series("scrape_late", "scrape time", dims)], shown
 
     @staticmethod
     def _name(one: object) -> str:

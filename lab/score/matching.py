@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -92,8 +92,7 @@ class Matched:
     quiet_s: float
     """Time of the run in which no page was due."""
     truth: RunTruth
-    outcome: Outcome
-    rings: int = field(default=0)
+    rings: int
 
 
 def match(
@@ -123,7 +122,6 @@ def match(
         false,
         (truth.end_ns - truth.start_ns - busy) / S,
         truth,
-        outcome,
         len(rings),
     )
 
