@@ -75,7 +75,8 @@ class Flow:
         """Tries of a client that traces nothing: each begins a trace where it comes in."""
         clients = self.places.wiring.clients
         silent = self.places.stack_rows(clients, self.a.client.astype(np.int64), "none")
-        self.trace = np.where(silent[:, None], trace_of(self.by_try), self.trace)
+        if silent.any():
+            self.trace[silent] = trace_of(self.by_try[silent])
 
     def _through_dynamo(self) -> Any:
         """Attempts whose ids are Dynamo's: UUIDs."""
