@@ -65,14 +65,17 @@ class Line:
         return abs(self.error) <= self.limit
 
 
-def _measured(rows: Table) -> dict[str, F64]:
-    first, last = rows["first_token_ts"], rows["last_token_ts"]
+def _measures(queued: F64, scheduled: F64, first: F64, last: F64, tokens: F64) -> dict[str, F64]:
     return {
-        "queue": rows["scheduled_ts"] - rows["queued_ts"],
-        "ttft": first - rows["queued_ts"],
-        "tpot": (last - first) / np.maximum(rows["output_toks"] - 1, 1),
-        "first": first - rows["queued_ts"].min(),
+        "queue": scheduled - queued,
+        "ttft": first - queued,
+        "tpot": (last - first) / np.maximum(tokens - 1, 1),
     }
+
+
+def _measured(rows: Table) -> dict[str, F64]:
+    names = ("queued_ts", "scheduled_ts", "first_token_ts", "last_token_ts", "output_toks")
+    return _measures(*(rows[name] for name in names))
 
 
 def blocks_of(run: str, until_s: float) -> int:
@@ -133,12 +136,7 @@ def replay(layout: Layout, rows: Table, blocks: int) -> dict[str, F64]:
                 engine_forget(e, slot)
         e.events[0, 0] = 0
     queued, scheduled, first, last = found.T / 1e9
-    return {
-        "queue": scheduled - queued,
-        "ttft": first - queued,
-        "tpot": (last - first) / np.maximum(rows["output_toks"] - 1, 1),
-        "first": first,
-    }
+    return _measures(queued, scheduled, first, last, rows["output_toks"])
 
 
 def lines(run: str) -> Iterator[Line]:
@@ -148,7 +146,7 @@ def lines(run: str) -> Iterator[Line]:
     scales = calibrate([(layout, seen.observed.where(seen.end_s <= third_s))]).scales
     told = _measured(rows)
     foretold = replay(replace(layout, scales=scales), rows, blocks_of(run, third_s))
-    later = told["first"] > third_s
+    later = rows["first_token_ts"] - rows["queued_ts"].min() > third_s
     for measure in MEASURES:
         for percentile in LIMITS:
             both = (np.percentile(one[measure][later], percentile) for one in (told, foretold))
