@@ -1,23 +1,15 @@
 """Step times against engines and kernels that others measured."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench.lab import checks, kernels, physics, runs
-from bench.lab.data import data_folder
 from bench.lab.kernels import Figure
 from tailburn.lab.physics import GPUS, engine_scales
 
-
-@pytest.fixture(scope="module", autouse=True)
-def measured() -> Path:
-    try:
-        return data_folder()
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("measured")
 
 
 @pytest.mark.parametrize("gpu", ["H100", "H200"])

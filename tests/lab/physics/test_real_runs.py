@@ -1,21 +1,12 @@
 """The lab's engine against three real runs of vLLM, from the first third of each."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from bench.lab import real_runs
-from bench.lab.data import data_folder
 from bench.lab.runs import RUNS
 
-
-@pytest.fixture(scope="module", autouse=True)
-def measured() -> Path:
-    try:
-        return data_folder()
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("measured")
 
 
 @pytest.mark.parametrize("run", RUNS)
