@@ -177,11 +177,11 @@ def figures(per_s: float = 500.0, minutes: int = 3, seed: int = 1) -> Iterator[F
     )  # fmt: skip
 
 
-def _table(found: Measured, per_s: float) -> Table:
+def _table(found: Measured) -> Table:
     counts = found.counts
     title = (
         f"{counts['requests']:,} requests in {found.span_s / 60:.0f} min, "
-        f"{counts['events a request']} events a request; times real time at {per_s:.0f} req/s"
+        f"{counts['events a request']} events a request; times real time at {found.per_s:.0f} req/s"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE)
     for name in ("", "cpu s", "us a request", "x real time", "what"):
@@ -213,7 +213,7 @@ def main() -> int:
     asked = parser.parse_args()
     found = measure(asked.rate, asked.minutes, asked.seed, asked.split)
     console = Console(width=110)
-    console.print(_table(found, asked.rate))
+    console.print(_table(found))
     console.print(f"wanted: {WANTED:.0f} x real time at 500 req/s, telemetry included")
     return 0
 
