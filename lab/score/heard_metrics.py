@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.score.heard import MINUTE_NS, Heard, Series
 from tailburn.lab.telemetry.metrics import Scrapes, Target
+from tailburn.lab.telemetry.metrics.page import Series as Shown
 
 F32 = NDArray[np.float32]
 
@@ -42,7 +43,6 @@ _SIGNALS: Final[tuple[tuple[str, str], ...]] = (
     (r"container_cpu_cfs_throttled_(periods|seconds)_total|node_load1", "host_cpu"),
     (r"scrape_duration_seconds", "scrape_late"),
 )  # fmt: skip
-_COUNTED: Final = ("counter", "histogram", "summary")
 _RULES: Final = tuple((re.compile(pattern), signal) for pattern, signal in _SIGNALS)
 
 
@@ -75,10 +75,11 @@ class MetricsEar:
     def _of(self, target: Target, scrapes: Scrapes) -> tuple[list[Series], NDArray[np.float64]]:
         page = scrapes.pages[target.name]
         at = [i for i, one in enumerate(page.series) if signal_of(one.name)]
+        told = [page.series[i] for i in at]
         late = scrapes.lateness_s[target.name]
         values = scrapes.values[target.name][:, at].copy()
         values[self._silent(scrapes, late)] = np.nan
-        counters = [j for j, i in enumerate(at) if page.series[i].kind in _COUNTED]
+        counters = [j for j, one in enumerate(told) if one.counts]
         before = self._last.get(target.name, values[:1])
         if len(values):
             self._last[target.name] = values[-1:].copy()
@@ -86,10 +87,7 @@ class MetricsEar:
         grown = np.diff(values, axis=0, prepend=before)
         values[:, counters] = np.where(grown < 0, values, grown)[:, counters]
         dims = {"replica": target.name} if target.kind == "engine" else {"host": target.host}
-        chosen = [
-            Series(signal_of(page.series[i].name) or "", self._name(page.series[i]), dims)
-            for i in at
-        ]
+        chosen = [Series(signal_of(one.name) or "", _name(one), dims) for one in told]
         stuck = [j for j, one in enumerate(chosen) if one.signal == "kv_usage_ratio"]
         for fault in self._spoilt:
             if fault.kind == "kv_stuck" and target.kind == "engine":
@@ -98,12 +96,6 @@ class MetricsEar:
         shown = np.column_stack([values, late])
         return [*chosen, Series("scrape_late", "scrape time", dims)], shown
 
-    @staticmethod
-    def _name(one: object) -> str:
-        labels = getattr(one, "labels", "")
-        name = str(getattr(one, "name", ""))
-        return f"{name}{{{labels}}}" if labels else name
-
     def _silent(self, scrapes: Scrapes, late: NDArray[np.float64]) -> NDArray[np.bool_]:
         silent = np.isnan(late) | (late > 10.0)
         for fault in self._spoilt:
@@ -111,6 +103,10 @@ class MetricsEar:
                 on = (scrapes.at_ns >= fault.start_ns) & (scrapes.at_ns < fault.end_ns)
                 silent |= on & (self._draw.random(len(silent)) < fault.value)
         return np.asarray(silent)
+
+
+def _name(one: Shown) -> str:
+    return f"{one.name}{{{one.labels}}}" if one.labels else one.name
 
 
 def _by_minute(

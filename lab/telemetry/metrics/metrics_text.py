@@ -123,12 +123,16 @@ class Scrapes:
             return shown, late
         for column, number in enumerate(chosen):
             one = page.series[number]
-            counter = one.kind in ("counter", "histogram", "summary")
-            if not self.broken.touches(target, one.name, counter):
+            if not self.broken.touches(target, one.name, one.counts):
                 continue
             for row in np.flatnonzero(~np.isnan(shown[:, column])).tolist():
                 shown[row, column] = self.broken.value(
-                    target, int(self.at_ns[row]), one.name, one.labels, shown[row, column], counter
+                    target,
+                    int(self.at_ns[row]),
+                    one.name,
+                    one.labels,
+                    shown[row, column],
+                    one.counts,
                 )
         return shown, late
 

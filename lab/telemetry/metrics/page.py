@@ -40,6 +40,7 @@ _LABEL = re.compile(r'([A-Za-z_]\w*)="([^"]*)"')
 _NUMBER: Final = "0123456789-+."
 _INF: Final = float("inf")
 _OF_MANY: Final = ("histogram", "summary")
+_COUNTING: Final = ("counter", *_OF_MANY)
 
 
 class PageError(ValueError):
@@ -140,6 +141,11 @@ class Series:
     """counter, gauge, or histogram and summary for their parts."""
     family: str
 
+    @property
+    def counts(self) -> bool:
+        """Whether it only grows, until its process begins anew."""
+        return self.kind in _COUNTING
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -180,7 +186,7 @@ class Page:
                 continue
             before = self._add(row, before)
             last = number + 1 == len(rows) or isinstance(rows[number + 1], str)
-            if last and row.created and row.kind in ("counter", *_OF_MANY):
+            if last and row.created and row.kind in _COUNTING:
                 before = self._add_created(row, rows, number, help_, before)
         self._tail = before.encode()
         self._constant = np.full(len(self.series), np.nan)
