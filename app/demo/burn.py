@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from rich.table import Table
 
@@ -11,7 +12,7 @@ from tailburn.engine.schema import REQUESTS
 from tailburn.engine.slo.burn import Pair, Severity, pairs, window_s
 from tailburn.engine.slo.model import Objective, Slo, objectives
 from tailburn.engine.slo.quantities import write_percent, write_time
-from tailburn.engine.slo.verdicts import Requests, Verdict, judge
+from tailburn.engine.slo.verdicts import Codes, Requests, Verdict, judge
 from tailburn.engine.store.api import Store, Window
 
 _NS = 1_000_000_000
@@ -46,22 +47,29 @@ def burning(store: Store, slos: Sequence[Slo], now_ns: int) -> list[Burning]:
 
 
 def _of_slo(store: Store, slo: Slo, now_ns: int) -> Iterator[Burning]:
+    @cache
+    def codes_of_last(seconds: int) -> Codes:
+        return _codes(store, slo, Window(now_ns - seconds * _NS, now_ns))
+
     for number, objective in enumerate(objectives(slo)):
         found = pairs(objective.budget_ratio, window_s(slo.window))
         page = next((pair for pair in found if pair.severity is Severity.PAGE), None)
         if page is not None:
             long, short = (
-                _bad_ratio(store, slo, number, now_ns - seconds * _NS, now_ns)
+                _bad_ratio(codes_of_last(seconds)[:, number])
                 for seconds in (page.long_s, page.short_s)
             )
             yield Burning(slo, objective, page, long, short)
 
 
-def _bad_ratio(store: Store, slo: Slo, number: int, since_ns: int, until_ns: int) -> float | None:
-    """The share of bad requests of one objective; None without a verdict."""
+def _codes(store: Store, slo: Slo, window: Window) -> Codes:
+    """The verdicts of all objectives on the requests of a window."""
     names = [name for name in REQUESTS.names if name != "digests"]
-    rows = store.requests(Window(since_ns, until_ns), dict(slo.select), columns=names)
-    codes = judge(Requests(rows), slo)[:, number]
+    return judge(Requests(store.requests(window, dict(slo.select), columns=names)), slo)
+
+
+def _bad_ratio(codes: Codes) -> float | None:
+    """The share of bad requests of one objective; None without a verdict."""
     bad, good = int((codes == Verdict.BAD).sum()), int((codes == Verdict.GOOD).sum())
     return bad / (bad + good) if bad + good else None
 
