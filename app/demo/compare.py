@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
 from tailburn.app.answers.hops import CLOCKS, excess_row_list, verdict
 from tailburn.app.terminal.tables import table
 from tailburn.app.terminal.text import duration, plain
-from tailburn.engine.excess import NEEDED_COLUMNS, Above, excess
+from tailburn.engine.excess import NEEDED_COLUMNS, Above, excess, measure
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.store.api import Store, Window
 from tailburn.engine.tails import Tail, tails
 
 CLOCKS_SHOWN: Final = ("ttft_client_s", "ttft_engine_s", "tpot_client_s", "e2e_client_s", "queue_s")
+_NS: Final = 1_000_000_000
 _QUANTILES: Final = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
 
 
@@ -67,17 +67,15 @@ def excess_now(store: Store, times: Times, slo: Slo) -> list[dict[str, Any]]:
         return []
     now = store.requests(times.now, dict(slo.select), columns=NEEDED_COLUMNS)
     before = store.requests(times.before, dict(slo.select), columns=NEEDED_COLUMNS)
-    was_well = excess(before, CLOCKS[0], Above(threshold_s))
-    both = pa.concat_tables([now, _well(before, threshold_s)]) if was_well.rest else now
+    both = pa.concat_tables([now, _well(before, threshold_s)])
     found = excess(both, CLOCKS[0], Above(threshold_s))
     return excess_row_list(found) if found.slow and found.rest else []
 
 
 def _well(requests: pa.Table, threshold_s: float) -> pa.Table:
-    """Those whose hops up to the first token add up to no more than the threshold."""
-    names = [n for n in requests.column_names if n.startswith("ttft_")]
-    total = sum(np.nan_to_num(requests[n].to_numpy(zero_copy_only=False)) for n in names)
-    return requests.filter(pa.array(np.asarray(total) <= threshold_s))
+    """Those whose first token is measured, and not over the threshold."""
+    rows = measure(requests, CLOCKS[0])
+    return requests.take(rows.row[rows.total_ns <= round(threshold_s * _NS)])
 
 
 def _first_token_s(slo: Slo) -> float | None:
