@@ -18,7 +18,7 @@ from tailburn.lab.run.drive import LEAD_NS, Drive, Step, Summary
 from tailburn.lab.run.errors import RunError
 from tailburn.lab.run.scraping import Scraping
 from tailburn.lab.run.stacks import stacks_of
-from tailburn.lab.run.targets import Target, ToFolder, ToService
+from tailburn.lab.run.targets import Target, ToFolder, ToService, check_unused
 from tailburn.lab.run.truth import AttemptsFile, truth_of, write_truth
 from tailburn.lab.run.warming import warm_up
 from tailburn.lab.telemetry.metrics import LiveTargets, ScrapeFiles
@@ -96,8 +96,7 @@ def _driven(
 
 def _target(asked: Asked) -> Target:
     if asked.out is not None:
-        if asked.out.exists() and (not asked.out.is_dir() or any(asked.out.iterdir())):
-            raise RunError(f"{asked.out}: is there already; want a new or an empty folder")
+        check_unused(asked.out)
         return ToFolder(asked.out / "telemetry", asked.epoch_unix_ns)
     assert asked.to is not None, "one of both is given"
     sender = Sender(asked.to, epoch_unix_ns=asked.epoch_unix_ns, token=asked.token)

@@ -105,12 +105,17 @@ def _never_early(arrival_ns: int) -> float:
     return 0.0
 
 
+def check_unused(folder: Path) -> None:
+    """RunError for a folder with something in it, and for what is none."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder}: is there already; want a new or an empty folder")
+
+
 class ToFolder:
     """Writes each body as `NNNNN-http.bin`, what came with it as `.json` beside it."""
 
     def __init__(self, folder: Path, epoch_unix_ns: int) -> None:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RunError(f"{folder}: is there already; want a new or an empty folder")
+        check_unused(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._epoch = folder, epoch_unix_ns
         self.sent, self.unsent = Sent(), 0
