@@ -12,13 +12,11 @@ from tailburn.collector.log import lock_store
 from tests.app.service import COMMAND, environment, refused
 
 
-@pytest.mark.timeout(600)
-def test_the_capture_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
-    tmp_path: Path,
-) -> None:
+def _shown(*arguments: object) -> str:
+    """What a demo says until it has said all, and is ended."""
     ports = {f"TAILBURN_{name}_PORT": "0" for name in ("HTTP", "GRPC", "WEB")}
     process = subprocess.Popen(
-        [*COMMAND, "demo", "--capture", "--store", tmp_path / "demo"],
+        [*COMMAND, "demo", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -34,30 +32,21 @@ def test_the_capture_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
     said.append(process.stdout.read())
     shown = "".join(said)
     assert process.wait(60) == 0, shown
+    return shown
+
+
+@pytest.mark.timeout(600)
+def test_the_capture_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
+    tmp_path: Path,
+) -> None:
+    shown = _shown("--capture", "--store", tmp_path / "demo")
     assert "54 bodies became 127 requests." in shown
     assert "gateway>engine owns the excess. Look next:" in shown
 
 
 @pytest.mark.timeout(600)
 def test_a_fleet_lives_through_its_story_and_goes_on(tmp_path: Path) -> None:
-    ports = {f"TAILBURN_{name}_PORT": "0" for name in ("HTTP", "GRPC", "WEB")}
-    process = subprocess.Popen(
-        [*COMMAND, "demo", "--no-recorded", "--hours", "0.5", "--store", tmp_path / "demo"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment() | ports,
-    )
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if "Your own services" in line:
-            break
-    os.kill(process.pid, signal.SIGTERM)
-    said.append(process.stdout.read())
-    shown = "".join(said)
-    assert process.wait(60) == 0, shown
+    shown = _shown("--no-recorded", "--hours", "0.5", "--store", tmp_path / "demo")
     assert "gateway owns the excess. Look next: the gateway:" in shown
     assert "FIRES" in shown
     assert "tailburn lab explain S23" in shown
