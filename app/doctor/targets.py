@@ -10,7 +10,6 @@ from tailburn.app.parts import catalogue_of
 from tailburn.app.scraping import places_of
 from tailburn.app.settings import Settings
 from tailburn.app.signals_reading import Checked, read_places
-from tailburn.collector.scrape.errors import DiscoveryError
 
 _SHOWN: Final = 10
 
@@ -25,9 +24,8 @@ def targets(settings: Settings) -> Iterator[Finding]:
             yield Finding("targets", State.NO_DATA, "no metrics of engines are read", todo)
             return
         checked = asyncio.run(read_places(settings, places, catalogue))
-    except (UserError, DiscoveryError) as error:
-        lines = error.lines if isinstance(error, UserError) else (str(error),)
-        for line in lines:
+    except UserError as error:
+        for line in error.lines:
             yield Finding("targets", State.BAD, line, "mend it: the service would not start")
         return
     if not checked:
