@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.truth.grid import ASKED, MINUTE, Cell
+from bench.truth.grid import ASKED, Cell
 from bench.truth.systems import FixedSloSystem, System, Told, naive
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.run import Motion, MotionSnapshot, Plan, Traffic
 from tailburn.lab.score.heard import Ear, Heard
 from tailburn.lab.score.heard_metrics import MetricsEar, with_metrics
+from tailburn.lab.score.minutes import MINUTE_NS
 from tailburn.lab.score.truths import FORMAT
 from tailburn.lab.telemetry.metrics import MetricsText
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
@@ -39,7 +40,7 @@ class Listening:
     def run(self, motion: Motion, minutes: int) -> Iterator[Told]:
         """The next minutes, in stretches of BLOCK."""
         for first in range(0, minutes, BLOCK):
-            until = motion.now_ns + min(BLOCK, minutes - first) * MINUTE
+            until = motion.now_ns + min(BLOCK, minutes - first) * MINUTE_NS
             one = motion.advance(until)
             heard = self._ear.hear(one.attempts, one.start_ns, one.end_ns)
             scrapes = self._metrics.feed(one.attempts, one.samples)
@@ -89,7 +90,7 @@ def kept_warm(path: Path, cell: Cell, given: Profile | None, minutes: int) -> Wa
 def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
     """One run as a line of results: truth, what each system said, what was spent."""
     begun = time.process_time()
-    fork_ns = warm.minutes * MINUTE
+    fork_ns = warm.minutes * MINUTE_NS
     faults = cell.faults(warm.motion.plan.fleet, fork_ns)
     motion = Motion.of(warm.motion, faults)
     systems = [system.fork() for system in warm.systems]
@@ -100,7 +101,7 @@ def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
         for system in systems:
             system.hear(told)
     truths = [fault.truth for fault in faults]
-    asked = [(t.start_ns, min(t.start_ns + ASKED * MINUTE, t.end_ns)) for t in truths]
+    asked = [(t.start_ns, min(t.start_ns + ASKED * MINUTE_NS, t.end_ns)) for t in truths]
     outcomes = [system.outcome(asked).to_json() for system in systems]
     for outcome in outcomes:
         outcome["pages"] = [p for p in outcome["pages"] if p["start_ns"] >= fork_ns]
@@ -113,7 +114,7 @@ def run_cell(cell: Cell, warm: Warm) -> dict[str, Any]:
         "truth": {
             "format": FORMAT,
             "start_ns": fork_ns,
-            "end_ns": fork_ns + cell.minutes * MINUTE,
+            "end_ns": fork_ns + cell.minutes * MINUTE_NS,
             "truths": [truth.as_json() for truth in truths],
         },
         "spent": _spent(Heard.join(parts), systems, cell.per_s),

@@ -11,9 +11,9 @@ from tailburn.lab.faults.scenario import Scenario, Severity
 from tailburn.lab.fleet import Fleet
 from tailburn.lab.run import Traffic
 from tailburn.lab.run.compose import with_room
+from tailburn.lab.score.minutes import MINUTE_NS
 from tailburn.lab.workload import Profile
 
-MINUTE: Final = 60 * 10**9
 LEAD: Final = 60
 """Minutes of a run before its fault; so many of it, so many after."""
 FAULT: Final = 45
@@ -67,7 +67,7 @@ class Cell:
     def fault_minutes(self) -> int:
         """How long its fault is on."""
         if self.what in COMBINATIONS:
-            least = COMBINATIONS[self.what].least_ns // MINUTE
+            least = COMBINATIONS[self.what].least_ns // MINUTE_NS
             return max(FAULT, int(least))
         return 0 if self.what == QUIET else FAULT
 
@@ -75,8 +75,8 @@ class Cell:
         """What breaks, when the run goes on from `fork_ns`."""
         if self.what == QUIET:
             return ()
-        start = fork_ns + LEAD * MINUTE
-        end = start + self.fault_minutes * MINUTE
+        start = fork_ns + LEAD * MINUTE_NS
+        end = start + self.fault_minutes * MINUTE_NS
         severity = Severity(self.severity)
         if self.what in COMBINATIONS:
             return COMBINATIONS[self.what].faults(fleet, severity, start, end, self.seed)

@@ -14,10 +14,11 @@ from typing import Final, Protocol, Self
 import numpy as np
 
 from tailburn.lab.run import Slice
-from tailburn.lab.score.heard import MINUTE_NS, Heard, Series
+from tailburn.lab.score.heard import Heard, Series
 from tailburn.lab.score.minutes import (
     BUCKETS,
     MIDDLES_S,
+    MINUTE_NS,
     U32,
     rolling_quantile,
 )

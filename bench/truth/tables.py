@@ -33,10 +33,9 @@ from bench.truth.models import (
     queued,
 )
 from tailburn.lab.score import Known, Limits, Outcome, RunTruth, match
-from tailburn.lab.score.minutes import MIDDLES_S, U32, rolling_quantile
+from tailburn.lab.score.minutes import MIDDLES_S, MINUTE_NS, U32, rolling_quantile
 from tailburn.lab.score.naive import FixedSlo, Flags, Guarded, RawRule, pages_of
 
-MINUTE_NS: Final = 60 * 10**9
 RAW: Final = RawRule()
 GUARDED: Final = Guarded()
 COUNTED: Final = Guarded(hour_ratio=0.0)

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.fleet import Fleet, arrays_of
 from tailburn.lab.records import Attempts, Outcome, RequestType
-from tailburn.lab.score.minutes import by_minute
+from tailburn.lab.score.minutes import MINUTE_NS, by_minute
 from tailburn.lab.score.outcome import Dims
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
 
-MINUTE_NS: Final = 60 * 10**9
 CLOCKS: Final = ("ttft", "tpot", "e2e")
 LEAST_TOKENS: Final = 16
 """Fewer output tokens have no TPOT: a few gaps are noise."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.lab.faults.parts import TelemetryFault
-from tailburn.lab.score.heard import MINUTE_NS, Heard, Series
+from tailburn.lab.score.heard import Heard, Series
+from tailburn.lab.score.minutes import MINUTE_NS
 from tailburn.lab.telemetry.metrics import Scrapes, Target
 from tailburn.lab.telemetry.metrics.page import Series as Shown
 

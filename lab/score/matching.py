@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.lab.score.minutes import MINUTE_NS
 from tailburn.lab.score.outcome import Outcome, Page
 from tailburn.lab.score.truths import RunTruth, Truth
 
 S: Final = 10**9
-MINUTE_NS: Final = 60 * S
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
 
+MINUTE_NS: Final = 60 * 10**9
 SCALE: Final = 32
 LOW_S: Final = 2.0**-14
 BUCKETS: Final = 24 * SCALE

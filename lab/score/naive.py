@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tailburn.lab.score.minutes import (
     LOW_S,
     MIDDLES_S,
+    MINUTE_NS,
     SCALE,
     over,
     rolling_quantile,
@@ -29,7 +30,6 @@ Flags = NDArray[np.bool_]
 
 DAY: Final = 1_440
 """Minutes."""
-MINUTE_NS: Final = 60 * 10**9
 
 
 @dataclass(frozen=True)

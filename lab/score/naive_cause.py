@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from tailburn.lab.score.heard import MINUTE_NS, Heard
+from tailburn.lab.score.heard import Heard
+from tailburn.lab.score.minutes import MINUTE_NS
 from tailburn.lab.score.naive import DAY
 from tailburn.lab.score.outcome import Cause, Diagnosis, Evidence
 
