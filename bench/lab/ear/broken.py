@@ -1,13 +1,12 @@
 """Telemetry that is broken on the way, as a control: the fleet is well, what it says is not."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from bench.lab.ear.scenes import Scene
 from tailburn.lab.faults.scenario import TelemetryFault
-from tailburn.lab.faults.telemetry import FOREVER_NS, SpanFaults
-from tailburn.lab.telemetry.spans import Body, SpanTelemetry
+from tailburn.lab.faults.telemetry import FOREVER_NS
 
 SKEW_S: Final = 0.2
 
@@ -19,9 +18,6 @@ class Broken:
     name: str
     whole: bool
     faults: Callable[[Scene], Sequence[TelemetryFault]]
-
-    def over(self, scene: Scene, seed: int) -> SpanFaults:
-        return SpanFaults(self.faults(scene), scene.fleet, seed)
 
 
 def _all_along(kind: str, value: float, scope: str = "all", from_ns: int = 0) -> TelemetryFault:
@@ -52,17 +48,3 @@ BROKEN: Final = (
         ],
     ),
 )
-
-
-@dataclass
-class Breaking:
-    """A way of breaking, for `feed`: how exporters are set up, and what becomes of bodies."""
-
-    faults: SpanFaults
-
-    def tell(self, telemetry: SpanTelemetry) -> None:
-        self.faults.set_up(telemetry)
-
-    def change(self, bodies: Iterator[Body]) -> Iterator[Body]:
-        yield from self.faults.of(bodies)
-        yield from self.faults.finish()

@@ -1,7 +1,7 @@
 """Chains sent to one service over HTTP at full speed, each an hour of lab time after the last."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,13 +10,13 @@ from bench.lab.ear.chains import Chain
 from bench.lab.ear.scenes import Scene
 from tailburn.engine.schema import REQUESTS
 from tailburn.engine.store.parquet import ParquetStore
+from tailburn.lab.faults.scenario import TelemetryFault
+from tailburn.lab.faults.telemetry import SpanFaults
 from tailburn.lab.telemetry.sender import Sender, Sent
 from tailburn.lab.telemetry.spans import Body, SpanTelemetry
 
 EPOCH_NS: Final = 1_764_600_000 * 10**9
 HOUR_NS: Final = 3_600 * 10**9
-
-Change = Callable[[Iterator[Body]], Iterator[Body]]
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ def feed(
     chain: Chain,
     scene: Scene,
     number: int,
-    *,
-    tell: Callable[[SpanTelemetry], None] = lambda _: None,
-    change: Change = lambda bodies: bodies,
+    faults: Sequence[TelemetryFault] = (),
 ) -> Fed:
-    """Send all of a chain; `tell` and `change` break its telemetry on the way."""
+    """Send all of a chain; `faults` break its telemetry on the way."""
     seed, epoch_ns = 1_000 + number, EPOCH_NS + number * HOUR_NS
     telemetry = SpanTelemetry(chain.wiring(scene), seed=seed, epoch_unix_ns=epoch_ns)
-    tell(telemetry)
+    broken = SpanFaults(faults, scene.fleet, number)
+    broken.set_up(telemetry)
     with Sender(url, epoch_unix_ns=epoch_ns) as sender:
-        sender.send_all(change(_bodies(telemetry, scene)))
+        sender.send_all(broken.of(_bodies(telemetry, scene)))
+        sender.send_all(broken.finish())
         return Fed(chain, scene, seed, epoch_ns, telemetry, sender.sent)
 
 

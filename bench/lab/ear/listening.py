@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.lab.ear.broken import Breaking, Broken
+from bench.lab.ear.broken import Broken
 from bench.lab.ear.chains import Chain
 from bench.lab.ear.feeding import Fed, feed, strike, until
 from bench.lab.ear.judge import Row, Verdict, judge
@@ -36,12 +36,8 @@ def listen(
     heard = []
     for number, (chain, broken) in enumerate(told):
         scene = scenes[chain.scene]
-        if broken is None:
-            fed = feed(url, chain, scene, number)
-        else:
-            way = Breaking(broken.over(scene, number))
-            fed = feed(url, chain, scene, number, tell=way.tell, change=way.change)
-        heard.append(Heard(fed, broken))
+        faults = broken.faults(scene) if broken else ()
+        heard.append(Heard(feed(url, chain, scene, number, faults), broken))
     for later in range(_HOURS_AFTER):
         strike(url, len(heard) + later)
     return heard
