@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.score.heard import Heard, Series
-from tailburn.lab.score.minutes import MINUTE_NS
+from tailburn.lab.score.minutes import MINUTE_NS, mean_there
 from tailburn.lab.telemetry.metrics import Scrapes, Target
 from tailburn.lab.telemetry.metrics.page import Series as Shown
 
@@ -115,11 +115,7 @@ def _by_minute(
 ) -> NDArray[np.float64]:
     out = np.full((minutes, values.shape[1]), np.nan)
     for m in np.unique(minute):
-        rows = values[minute == m]
-        there = ~np.isnan(rows)
-        count = there.sum(axis=0)
-        total = np.where(there, rows, 0.0).sum(axis=0)
-        out[m] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        out[m] = mean_there(values[minute == m], 0)
     return out
 
 

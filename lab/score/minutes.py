@@ -89,6 +89,14 @@ def over(counts: U32, limit_s: F64, low_s: float, scale: int) -> I64:
     return out
 
 
+def mean_there(values: F64, axis: int) -> F64:
+    """Mean of what is there along an axis; NaN where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=axis)
+    total = np.where(there, values, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
 def rolling_sum(values: I64 | F64, window: int) -> I64 | F64:
     """Sum over the `window` minutes that end with each one; fewer at the begin."""
     total = np.concatenate([[0], np.cumsum(values)])

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from tailburn.lab.score.heard import Heard
-from tailburn.lab.score.minutes import MINUTE_NS
+from tailburn.lab.score.minutes import MINUTE_NS, mean_there
 from tailburn.lab.score.naive import DAY
 from tailburn.lab.score.outcome import Cause, Diagnosis, Evidence
 
@@ -70,17 +70,10 @@ class LargestZ:
         past = heard.values[max(first - self.history, 0) : first].astype(np.float64)
         past = past[len(past) % self.block :].reshape(-1, self.block, past.shape[1])
         with np.errstate(all="ignore"):
-            blocks = _mean(past, 1)
-            middle = _mean(blocks, 0)
-            spread = np.sqrt(_mean((blocks - middle) ** 2, 0))
+            blocks = mean_there(past, 1)
+            middle = mean_there(blocks, 0)
+            spread = np.sqrt(mean_there((blocks - middle) ** 2, 0))
             # What never moves has no spread; a thousandth of its level then stands for it.
             floor = np.maximum(1e-3 * np.abs(middle), 1e-9)
-            now = _mean(heard.values[first:last].astype(np.float64), 0)
+            now = mean_there(heard.values[first:last].astype(np.float64), 0)
             return np.asarray((now - middle) / np.maximum(spread, floor))
-
-
-def _mean(values: "np.ndarray", axis: int) -> "np.ndarray":
-    there = ~np.isnan(values)
-    count = there.sum(axis=axis)
-    total = np.where(there, values, 0.0).sum(axis=axis)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
