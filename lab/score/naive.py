@@ -87,17 +87,17 @@ def beyond_chance(n: I64 | F64, p: float, share: float = 0.01) -> I64:
     """Least count of `n` that a binomial of that share reaches with chance under p."""
     sizes, which = np.unique(np.asarray(n, np.int64), return_inverse=True)
     found = np.zeros(len(sizes), np.int64)
+    most = int(sizes.max(initial=0))
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
     for i, size in enumerate(sizes):
-        found[i] = _least(int(size), p, share)
+        found[i] = _least(int(size), p, share, factorial)
     return found[which]
 
 
-def _least(n: int, p: float, share: float) -> int:
-    """By the tail's sum from far above its mean downwards."""
+def _least(n: int, p: float, share: float, factorial: F64) -> int:
+    """By the tail's sum from far above its mean downwards; `factorial`: logarithms up to n's."""
     top = min(n, int(n * share + 12 * np.sqrt(n * share) + 40))
     k = np.arange(top + 1)
-    logs = np.cumsum(np.log(np.arange(1, n + 1))) if n else np.zeros(0)
-    factorial = np.concatenate([[0.0], logs])
     log_pmf = (
         factorial[n]
         - factorial[k]
