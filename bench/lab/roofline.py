@@ -20,7 +20,6 @@ F64 = NDArray[np.float64]
 
 PEAK_TB_S = {"H100": 3.35, "H200": 4.8}
 PEAK_FP8_TFLOPS = 1_979.0
-TERMS = ("w", "k", "r", "p", "c0")
 
 
 @dataclass(frozen=True)

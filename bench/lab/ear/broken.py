@@ -20,14 +20,14 @@ class Broken:
     faults: Callable[[Scene], Sequence[TelemetryFault]]
 
 
-def _all_along(kind: str, value: float, scope: str = "all", from_ns: int = 0) -> TelemetryFault:
-    return TelemetryFault(kind, value, scope, from_ns, FOREVER_NS)
+def _all_along(kind: str, value: float, scope: str = "all") -> TelemetryFault:
+    return TelemetryFault(kind, value, scope, 0, FOREVER_NS)
 
 
-def _skews(scene: Scene, from_ns: int = 0) -> list[TelemetryFault]:
+def _skews(scene: Scene) -> list[TelemetryFault]:
     """Every host's clock is wrong, one ahead, the next behind."""
     return [
-        _all_along("clock_skew", SKEW_S if i % 2 else -SKEW_S, f"host:{host.name}", from_ns)
+        _all_along("clock_skew", SKEW_S if i % 2 else -SKEW_S, f"host:{host.name}")
         for i, host in enumerate(scene.fleet.hosts)
     ]
 

@@ -34,8 +34,6 @@ class Verdict:
     requests: int
     found: int
     extra: int
-    whole: bool
-    """Nothing broke its telemetry on the way."""
     checks: tuple[Check, ...]
 
     @property
@@ -72,7 +70,7 @@ def judge(fed: Fed, rows: Iterable[Row], *, whole: bool = True, how: str = "") -
         *_shares(found, known, whole),
     ]
     name = f"{fed.chain.name}, {how}" if how else fed.chain.name
-    return Verdict(name, len(told), len(found), len(mine) - len(found), whole, tuple(checks))
+    return Verdict(name, len(told), len(found), len(mine) - len(found), tuple(checks))
 
 
 def _begun_ns(row: Row) -> int:

@@ -5,7 +5,6 @@ way for some milliseconds. A span that comes to be known too late for its batch 
 next one.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -143,8 +142,3 @@ class Batcher:
         wait = -np.log1p(-ids.chance(drawn, "under way")) * self._export.jitter_ns
         arrival = leaves + self._export.delay_ns + wait.astype(np.int64)
         return Batches(picked[by_scope], first, process, arrival)
-
-
-def by_arrival(batches: Batches) -> Iterator[int]:
-    """Bodies in the order of their arrival."""
-    return iter(np.argsort(batches.arrival, kind="stable").tolist())
