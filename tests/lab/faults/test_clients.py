@@ -10,14 +10,10 @@ def _largest(seen: Seen, yes: bool = True) -> Seen:
     return seen.of((seen.attempts.client == 0) == yes)
 
 
-def _streamed(seen: Seen) -> Seen:
-    return seen.of(seen.attempts.streamed == 1)
-
-
 def test_a_slow_program_is_one_client_s_and_nobody_else_sees_it() -> None:
     trial = trial_of("S27")
     quiet, medium = trial.quiet, trial.medium
-    first = [_streamed(_largest(s)).ms("client_start", "client_first") for s in (quiet, medium)]
+    first = [_largest(s).streamed.ms("client_start", "client_first") for s in (quiet, medium)]
     assert first[1] - first[0] == pytest.approx(1_000.0, abs=60.0)
     late = _largest(medium)
     assert late.ms("client_start", "client_slot") == pytest.approx(500.0, abs=20.0)
@@ -25,9 +21,9 @@ def test_a_slow_program_is_one_client_s_and_nobody_else_sees_it() -> None:
     assert late.ms("client_slot", "gateway_in", 90) < 120.0
     others = [_largest(s, False) for s in (quiet, medium)]
     for percent in (50, 90):
-        times = [_streamed(s).ms("client_start", "client_first", percent) for s in others]
+        times = [s.streamed.ms("client_start", "client_first", percent) for s in others]
         assert times[1] == pytest.approx(times[0], rel=0.05)
-    read = [_streamed(_largest(s)).ms("client_first", "client_end", 90) for s in (quiet, medium)]
+    read = [_largest(s).streamed.ms("client_first", "client_end", 90) for s in (quiet, medium)]
     assert read[1] > 1.1 * read[0]
     assert rising(*(_largest(s).ms("client_start", "client_first") for s in trial.all()))
 

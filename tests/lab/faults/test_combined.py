@@ -13,11 +13,9 @@ from tailburn.lab.faults.combined import (
     combination,
 )
 from tailburn.lab.faults.scenario import FaultError, Severity, Turn
-from tailburn.lab.records import Attempts, Requests
 from tailburn.lab.run import Motion, MotionSnapshot, Plan, Traffic
 from tailburn.lab.workload import Change
-from tailburn.lab.world.samples import Samples
-from tests.lab.faults.trials import MINUTE, Seen, rising
+from tests.lab.faults.trials import MINUTE, Seen, rising, seen_of, warm
 
 HOUR = 60 * MINUTE
 MEDIUM = Severity.MEDIUM
@@ -68,29 +66,15 @@ def test_a_time_too_short_and_a_name_that_is_none_are_refused() -> None:
 
 @cache
 def _warm(one: Combination, per_s: float) -> MotionSnapshot:
-    plan = Plan(one.fleet(per_s), (Traffic(one.profile(), per_s),), 5)
-    motion = Motion(plan)
-    for _ in motion.minutes(10):
-        pass
-    return motion.snapshot()
-
-
-def _first_tries(attempts: Attempts) -> Requests:
-    first = attempts.take(attempts.attempt == 0)
-    return Requests.of({c.name: getattr(first, c.name) for c in Requests.columns()})
+    return warm(Plan(one.fleet(per_s), (Traffic(one.profile(), per_s),), 5))
 
 
 def _seen(one: Combination, broken: bool, minutes: int, per_s: float = 10.0) -> Seen:
     """Minutes from 00:10 of a Monday on."""
-    warm = _warm(one, per_s)
+    before = _warm(one, per_s)
     start = 10 * MINUTE
-    faults = one.faults(warm.plan.fleet, MEDIUM, start, start + minutes * MINUTE, 1)
-    motion = Motion.of(warm, faults if broken else ())
-    parts = list(motion.minutes(minutes))
-    attempts = Attempts.join([p.attempts for p in parts])
-    begun = attempts.take(attempts.arrival_ns >= start)
-    samples = Samples.join([p.samples for p in parts])
-    return Seen(warm.plan.fleet, begun, _first_tries(begun), samples)
+    faults = one.faults(before.plan.fleet, MEDIUM, start, start + minutes * MINUTE, 1)
+    return seen_of(Motion.of(before, faults if broken else ()), minutes)
 
 
 def _from(seen: Seen, start_minute: float, end_minute: float) -> Seen:

@@ -8,10 +8,6 @@ from tailburn.lab.world import engine_layout as e
 from tests.lab.faults.trials import Seen, rising, trial_of
 
 
-def _streamed(seen: Seen) -> Seen:
-    return seen.of(seen.attempts.streamed == 1)
-
-
 def _by_prompt(seen: Seen, low: int, high: int) -> Seen:
     tokens = seen.attempts.prompt_tokens
     return seen.of((tokens >= low) & (tokens < high))
@@ -118,7 +114,7 @@ def test_a_stalled_lookup_adds_one_constant_to_some() -> None:
     assert lengths[stalled].mean() == pytest.approx(lengths[known].mean(), rel=0.15)
     assert medium.ttft(90) == pytest.approx(quiet.ttft(90), rel=0.05)
     assert medium.tpot(50) == pytest.approx(quiet.tpot(50), rel=0.05)
-    assert rising(*(_streamed(s).ms("client_start", "client_first", 98) for s in trial.all()))
+    assert rising(*(s.streamed.ms("client_start", "client_first", 98) for s in trial.all()))
 
 
 def test_a_queue_spreads_where_a_stall_is_one_mode() -> None:

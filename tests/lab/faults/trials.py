@@ -60,6 +60,11 @@ class Seen:
         """What was seen on the first pool."""
         return self.on(*(r.name for r in self.fleet.pools[0].replicas))
 
+    @property
+    def streamed(self) -> "Seen":
+        """What was seen of streamed answers."""
+        return self.of(self.attempts.streamed == 1)
+
     @cached_property
     def told(self) -> Attempts:
         """Attempts on the replicas looked at."""
@@ -174,6 +179,25 @@ class Seen:
         return float((self.asked.prompt_tokens + self.asked.output_tokens).sum())
 
 
+def warm(plan: Plan) -> MotionSnapshot:
+    """A plan after its first minutes."""
+    motion = Motion(plan)
+    for _ in motion.minutes(FORK_MINUTES):
+        pass
+    return motion.snapshot()
+
+
+def seen_of(motion: Motion, minutes: int) -> Seen:
+    """The next so many minutes of a run."""
+    start = motion.now_ns
+    parts = list(motion.minutes(minutes))
+    attempts = Attempts.join([p.attempts for p in parts])
+    begun = attempts.take(attempts.arrival_ns >= start)
+    asked = motion.asked(start // MINUTE)
+    came = Requests.join([next(asked) for _ in parts])
+    return Seen(motion.plan.fleet, begun, came, Samples.join([p.samples for p in parts]))
+
+
 @dataclass(frozen=True)
 class Trial:
     """A scenario on its own fleet, quiet and at each severity."""
@@ -185,13 +209,7 @@ class Trial:
 
     def _seen(self, fault: Fault | None) -> Seen:
         motion = Motion.of(self.warm, [fault] if fault else [])
-        start = motion.now_ns
-        parts = list(motion.minutes(self.minutes))
-        attempts = Attempts.join([p.attempts for p in parts])
-        begun = attempts.take(attempts.arrival_ns >= start)
-        asked = motion.asked(FORK_MINUTES)
-        came = Requests.join([next(asked) for _ in parts])
-        return Seen(self.fleet, begun, came, Samples.join([p.samples for p in parts]), fault)
+        return replace(seen_of(motion, self.minutes), fault=fault)
 
     def at(self, severity: Severity, seed: int = 3) -> Seen:
         """The minutes with the fault."""
@@ -228,10 +246,7 @@ def trial_of(name: str, per_s: float = 10.0, minutes: int = 10, seed: int = 5) -
     fleet = replace(one.fleet(per_s), scrape_s=3.0)
     fleet = replace(fleet, clients=replace(fleet.clients, count=CLIENTS))
     plan = Plan(fleet, (Traffic(one.profile(), per_s),), seed, start_s=BUSY_S)
-    motion = Motion(plan)
-    for _ in motion.minutes(FORK_MINUTES):
-        pass
-    return Trial(one, fleet, motion.snapshot(), minutes)
+    return Trial(one, fleet, warm(plan), minutes)
 
 
 def queue_share(quiet: Seen, broken: Seen) -> float:
@@ -248,4 +263,4 @@ def rising(*values: float) -> bool:
     return all(a < b for a, b in zip(values, values[1:], strict=False))
 
 
-__all__ = ["MASK", "Seen", "Trial", "e", "queue_share", "rising", "trial_of"]
+__all__ = ["MASK", "Seen", "Trial", "e", "queue_share", "rising", "seen_of", "trial_of", "warm"]
