@@ -13,13 +13,20 @@ from tailburn.engine.problems import Problem, one_of
 class Document:
     """One file and the problems found in it so far."""
 
-    def __init__(self, file: Path, lists: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self,
+        file: Path,
+        lists: Mapping[str, tuple[str, ...]],
+        if_empty: str = "want rules, see docs/hops.md",
+    ) -> None:
+        """`if_empty` says what an empty file lacks; with "" it lacks nothing."""
         self.file = file
         self.lists = dict(lists)
+        self._if_empty = if_empty
         self.problems: list[Problem] = []
 
     def read(self) -> "Value | None":
-        """The file's top, or None with a problem where it can't be read or is empty."""
+        """The file's top, or None: with a problem where it can't be read or may not be empty."""
         try:
             text = self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -35,7 +42,8 @@ class Document:
             self.fault(1, "YAML", "", str(error))
             return None
         if node is None:
-            self.fault(1, "file", "", "is empty; want rules, see docs/hops.md")
+            if self._if_empty:
+                self.fault(1, "file", "", f"is empty; {self._if_empty}")
             return None
         return Value(self, node, "file")
 

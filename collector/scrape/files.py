@@ -32,7 +32,7 @@ def read_files(patterns: Sequence[Path], tenant: str) -> list[Target]:
 
 
 def _read(file: Path, tenant: str) -> tuple[list[Target], list[Problem]]:
-    document = Document(file, {})
+    document = Document(file, {}, if_empty="")  # no target, as it is for Prometheus
     top = document.read()  # JSON is YAML
     found: list[Target] = []
     if top is not None and not top.is_list:
@@ -40,8 +40,7 @@ def _read(file: Path, tenant: str) -> tuple[list[Target], list[Problem]]:
     elif top is not None:
         for group in top.items():
             found += _group(group, file, tenant)
-    # An empty file is no target, as it is for Prometheus.
-    return found, [p for p in document.problems if not p.wanted.startswith("is empty")]
+    return found, document.problems
 
 
 def _group(value: Value, file: Path, tenant: str) -> list[Target]:

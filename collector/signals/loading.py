@@ -23,6 +23,7 @@ from tailburn.collector.signals.readings import number, read_labels, read_readin
 from tailburn.engine.problems import Problem, one_of
 
 SHIPPED: Final = Path(__file__).parent / "signals.yaml"
+_WANTED: Final = "want signals or sources, see docs/signals.md"
 
 
 class SignalsError(Exception):
@@ -91,25 +92,18 @@ def _merged(theirs: Sequence[Source], ours: Sequence[Source]) -> list[Source]:
 
 
 def _read_file(file: Path, draft: _Draft) -> None:
-    document = Document(file, {})
+    document = Document(file, {}, _WANTED)
     top = document.read()
     if top is not None:
         parts = top.mapping(("signals", "sources"))
         if not parts and not document.problems:
-            top.fault("want signals or sources, see docs/signals.md")
+            top.fault(_WANTED)
         if "signals" in parts:
             _read_signals(parts["signals"], draft, file)
         if "sources" in parts:
             for item in parts["sources"].items():
                 _read_source(item, draft, file)
-    draft.problems += (_about_signals(problem) for problem in document.problems)
-
-
-def _about_signals(problem: Problem) -> Problem:
-    """The reader's own words are about rules for hops."""
-    if problem.wanted.startswith("is empty"):
-        return replace(problem, wanted="is empty; want signals or sources, see docs/signals.md")
-    return problem
+    draft.problems += document.problems
 
 
 _SIGNAL: Final = ("kind", "unit", "role", "step", "needed", "combine", "or", "about", "blinds")
