@@ -23,7 +23,6 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
 
-CLOCKS: Final = ("ttft", "tpot", "e2e")
 LEAST_TOKENS: Final = 16
 """Fewer output tokens have no TPOT: a few gaps are noise."""
 
@@ -101,6 +100,8 @@ class Minutes:
 
 Column = tuple[Series, F64]
 Mask = NDArray[np.bool_]
+Known = tuple[str, F64, Mask]
+"""A clock or hop, seconds of each attempt, and where they are known."""
 
 
 def _between(first: I64, last: I64) -> tuple[F64, Mask]:
@@ -114,8 +115,8 @@ def _both(*parts: tuple[F64, Mask]) -> tuple[F64, Mask]:
     return total, there
 
 
-def hops_of(a: Attempts) -> Iterator[tuple[str, F64, Mask]]:
-    """(hop, seconds, where it is known) of each attempt, on the way to its first token."""
+def hops_of(a: Attempts) -> Iterator[Known]:
+    """Those of each attempt, on the way to its first token."""
     yield "client", *_between(a.client_start, a.client_slot)
     there = _between(a.client_slot, a.gateway_in)
     back = _between(a.gateway_first, a.client_first)
@@ -153,6 +154,15 @@ def _gateway(a: Attempts) -> tuple[F64, Mask]:
     return own + np.where(answered, held, 0.0), known
 
 
+def _clocks_of(a: Attempts) -> Iterator[Known]:
+    ttft, known = _between(a.gateway_in, a.gateway_first)
+    yield "ttft", ttft, known & (a.streamed == 1)
+    span, known = _between(a.gateway_first, a.gateway_last)
+    tpot = span / np.maximum(a.output_done - 1, 1)
+    yield "tpot", tpot, known & _long(a) & (a.streamed == 1)
+    yield "e2e", *_between(a.gateway_in, a.gateway_last)
+
+
 def _long(a: Attempts) -> Mask:
     return a.output_done >= LEAST_TOKENS
 
@@ -177,10 +187,11 @@ class Ear:
         over = np.maximum(np.maximum(a.client_end, a.gateway_last), a.aborted)
         minute = np.clip((over - start_ns) // MINUTE_NS, 0, minutes - 1)
         by = Minutes(minute, minutes)
-        columns = [*self._clocks(a, by), *self._hops(a, by), *self._asked(a, by)]
+        clocks = tuple(_clocks_of(a))
+        columns = [*self._clocks(a, clocks, by), *self._hops(a, by), *self._asked(a, by)]
         return Heard(
             start_ns,
-            dict(self._histograms(a, minute, minutes)),
+            dict(self._histograms(a, clocks, minute, minutes)),
             tuple(series for series, _ in columns),
             np.stack([values for _, values in columns], axis=1).astype(np.float32),
         )
@@ -205,24 +216,16 @@ class Ear:
                 ahead += on * fault.value * (theirs.astype(float) - ours)
         return ahead
 
-    def _of_clocks(self, a: Attempts) -> Iterator[tuple[str, F64, Mask]]:
-        ttft, known = _between(a.gateway_in, a.gateway_first)
-        yield "ttft", ttft, known & (a.streamed == 1)
-        span, known = _between(a.gateway_first, a.gateway_last)
-        tpot = span / np.maximum(a.output_done - 1, 1)
-        yield "tpot", tpot, known & _long(a) & (a.streamed == 1)
-        yield "e2e", *_between(a.gateway_in, a.gateway_last)
-
     def _histograms(
-        self, a: Attempts, minute: I64, minutes: int
+        self, a: Attempts, clocks: Sequence[Known], minute: I64, minutes: int
     ) -> Iterator[tuple[tuple[str, str], U32]]:
-        for clock, seconds, known in self._of_clocks(a):
+        for clock, seconds, known in clocks:
             for number, model in enumerate(self.fleet.models):
                 rows = known & (a.model == number)
                 yield (clock, model), by_minute(minute[rows], seconds[rows], minutes)
 
-    def _clocks(self, a: Attempts, by: Minutes) -> Iterator[Column]:
-        for clock, seconds, known in self._of_clocks(a):
+    def _clocks(self, a: Attempts, clocks: Sequence[Known], by: Minutes) -> Iterator[Column]:
+        for clock, seconds, known in clocks:
             signal = clock if clock != "e2e" else "ttft"
             yield Series(signal, f"{clock} mean"), by.mean(seconds, known)
             yield Series(signal, f"{clock} highest"), by.highest(seconds, known)
