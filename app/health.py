@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,9 +21,11 @@ from tailburn.app.scrape_health import scrape_families
 from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.limits import Budget
 from tailburn.collector.doors.tally import Tally
-from tailburn.collector.scrape.scraper import Scraper
 from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store
+
+if TYPE_CHECKING:
+    from tailburn.collector.scrape.scraper import Scraper
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def health_registry(
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
-    scraper: Scraper | None = None,
+    scraper: "Scraper | None" = None,
 ) -> CollectorRegistry:
     """A registry of its own; `collecting` is None until the store is open."""
     registry = CollectorRegistry()

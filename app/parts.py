@@ -28,6 +28,18 @@ def catalogue_of(settings: Settings, files: Sequence[Path] = ()) -> Catalogue:
         raise UserError(*(str(problem) for problem in error.problems)) from None
 
 
+def reads_metrics(settings: Settings) -> bool:
+    """Whether any setting is about what is read; without one nobody need load the names."""
+    return bool(
+        settings.targets_files
+        or settings.targets_http
+        or settings.targets_dns
+        or settings.targets_kubernetes
+        or settings.signals_prometheus
+        or settings.signals_files
+    )
+
+
 def bounds_of(settings: Settings) -> Bounds:
     return Bounds(
         idle_close_ns=_ns(settings.idle_close_s),

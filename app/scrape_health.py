@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -12,14 +12,16 @@ from prometheus_client.core import (
 )
 
 from tailburn.collector.scrape.errors import Reason
-from tailburn.collector.scrape.scraper import Scraper
 from tailburn.collector.scrape.tally import BOUNDS_S
+
+if TYPE_CHECKING:
+    from tailburn.collector.scrape.scraper import Scraper
 
 MOST_TARGETS: Final = 1_000
 """Targets with series of their own; those past it are in the totals only."""
 
 
-def scrape_families(scraper: Scraper) -> Iterator[Metric]:
+def scrape_families(scraper: "Scraper") -> Iterator[Metric]:
     """Targets by how they are, and what became of their samples."""
     tally = scraper.tally
     standings = list(tally.targets.values())

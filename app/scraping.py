@@ -43,18 +43,6 @@ class Places:
             await client.aclose()
 
 
-def is_asked_for(settings: Settings) -> bool:
-    """Whether any setting is about what is read; without one nobody need load the names."""
-    return bool(
-        settings.targets_files
-        or settings.targets_http
-        or settings.targets_dns
-        or settings.targets_kubernetes
-        or settings.signals_prometheus
-        or settings.signals_files
-    )
-
-
 def places_of(
     settings: Settings,
     catalogue: Catalogue,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import uvloop
@@ -25,8 +26,7 @@ from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
 from tailburn.app.opening import refuse_foreign, store_of
-from tailburn.app.parts import catalogue_of, rules_of
-from tailburn.app.scraping import Places, is_asked_for, places_of, scraper_of
+from tailburn.app.parts import catalogue_of, reads_metrics, rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
 from tailburn.app.settings import Settings
@@ -42,13 +42,16 @@ from tailburn.collector.doors.limits import Budget, Limits
 from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
-from tailburn.collector.scrape.scraper import Scraper
-from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
 from tailburn.engine.store.state.shown import Shown
 from tailburn.engine.store.state.tokens import Tokens
+
+if TYPE_CHECKING:  # its HTTP client takes a twentieth of the start to import
+    from tailburn.app.scraping import Places
+    from tailburn.collector.scrape.scraper import Scraper
+    from tailburn.collector.signals.catalogue import Catalogue
 
 log = logging.getLogger("tailburn")
 
@@ -103,8 +106,7 @@ class Service:
         tls: Tls | None,
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
-        places: Places,
-        catalogue: Catalogue | None,
+        reading: "tuple[Places, Catalogue] | None",
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
@@ -120,7 +122,7 @@ class Service:
         self._series = RequestSeries()
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
-        self._scraper = self._scraper_of(places, catalogue) if catalogue and places else None
+        self._scraper = self._scraper_of(*reading) if reading else None
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
 
@@ -134,11 +136,14 @@ class Service:
         # gRPC binds its own; it was tried now to say what it would say after the recovery.
         sockets.pop("grpc_port").close()
         tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
-        places, catalogue = Places(), None
-        if is_asked_for(settings):
+        reading = None
+        if reads_metrics(settings):
+            from tailburn.app.scraping import places_of
+
             catalogue = catalogue_of(settings)
             places = places_of(settings, catalogue)
-        stack.push_async_callback(places.close)
+            stack.push_async_callback(places.close)
+            reading = (places, catalogue) if places else None
         refuse_foreign(settings.store)  # here already: the state's database is made before the lock
         try:
             state = await asyncio.to_thread(open_state, state_path(settings.store))
@@ -158,7 +163,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, rules, slos, state, tls, sockets, tracing, places, catalogue)
+        return cls(settings, rules, slos, state, tls, sockets, tracing, reading)
 
     def now_ns(self) -> int:
         """The time that all logic goes by: the wall's, or the senders'."""
@@ -234,7 +239,9 @@ class Service:
                 # The next minute tries again; taking telemetry must not end for it.
                 log.exception("upkeep of the store failed")
 
-    def _scraper_of(self, places: Places, catalogue: Catalogue) -> Scraper:
+    def _scraper_of(self, places: "Places", catalogue: "Catalogue") -> "Scraper":
+        from tailburn.app.scraping import scraper_of
+
         async def take(rows: pa.Table, tenant: str, received_ns: int) -> None:
             await self.collecting.intake.take_rows(rows, tenant, received_ns)
 
