@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tailburn.lab.fleet import Fleet, FleetArrays
 from tailburn.lab.physics import coef
-from tailburn.lab.physics.step import ALLREDUCE, HOST, PARTS
+from tailburn.lab.physics.step import HOST, PARTS
 from tailburn.lab.records import Attempts
 from tailburn.lab.telemetry.metrics.boards import (
     FOREVER_AGO,
@@ -41,7 +41,6 @@ _COUNTERS = {
     "evicted_blocks": c.EVICTED,
     "loaded_bytes": c.LOADED_BYTES,
     "transferred_bytes": c.TRANSFERRED_BYTES,
-    "lora_loads": c.LORA_LOADS,
     "prefill_steps": c.PREFILL_STEPS,
     "busy_ns": c.BUSY_NS,
 }
@@ -182,8 +181,6 @@ class Engines:
         found["hit_rate"] = ratio(rows.grown("engine", c.PREFIX_HITS), queries)
         found["hit_rate_ever"] = ratio(found["prefix_hits"], found["prefix_queries"])
         parts = rows.grown("engine_real", slice(c.PARTS_SUM, c.PARTS_SUM + PARTS))
-        found["allreduce_s"] = self._grown.of("allreduce", parts[..., ALLREDUCE] / 1e9)
-        found["host_s"] = parts[..., HOST] / 1e9
         gpu = parts.sum(axis=2) - parts[..., HOST]
         found["forward_s"] = self._grown.of("forward", gpu / 1e9)
         busy = found["busy_ns"] / 1e9

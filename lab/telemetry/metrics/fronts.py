@@ -128,7 +128,6 @@ class Fronts:
             "gc_2": np.floor(seen / 6_000.0 + 12.0),
             "process_fds": 40.0 + 2.0 * inflight,
             "inflight": inflight,
-            "one": 1.0 + 0.0 * inflight,
         }
 
 
@@ -151,7 +150,6 @@ class Gateways(Fronts):
         found = self.process(rows, gates[:, :, w.G_INFLIGHT], gates[:, :, w.G_REQUESTS])
         found |= {
             "waiting": stations[:, :, w.S_WAITING],
-            "refused": gates[:, :, w.G_REFUSED],
             "busy": np.clip(ratio(stations[:, :, w.S_BUSY], stations[:, :, w.S_SERVERS]), 0.0, 1.0),
         }
         told: dict[str, list[F64]] = {name: list(values.T) for name, values in found.items()}
@@ -178,8 +176,7 @@ class Routers(Fronts):
         found = self.process(rows, pools[:, :, w.P_INFLIGHT], pools[:, :, w.P_REQUESTS])
         found |= {
             "waiting": stations[:, :, w.S_WAITING],
-            "refused": pools[:, :, w.P_UNSERVED],
-            "busy": np.clip(ratio(found["inflight"], 400.0 + 0.0 * found["inflight"]), 0.0, 1.0),
+            "busy": np.clip(found["inflight"] / 400.0, 0.0, 1.0),
         }
         told: dict[str, list[F64]] = {name: list(values.T) for name, values in found.items()}
         begins, sizes = self.arrays.pool_first, self.arrays.pool_size
@@ -221,5 +218,4 @@ def _workers(rows: Rows, which: slice) -> dict[str, F64]:
         "each_hit_rate": ratio(rows.grown("engine", c.PREFIX_HITS)[:, which], queries),
         "each_itl_s": ratio(rows.grown("engine", c.BUSY_NS)[:, which], steps) / 1e9,
         "each_qps": sent / span,
-        "each_dispatched": world[:, :, w.R_SENT],
     }

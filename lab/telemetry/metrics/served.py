@@ -31,9 +31,6 @@ def over_http(a: Attempts) -> Iterator[tuple[str, Seen]]:
     yield "http_request_bytes", Seen.of(a.engine_end, a.replica, np.round(asked))
     sent = a.output_done * (BYTES_A_TOKEN + a.streamed * EVENT_BYTES)
     yield "http_response_bytes", Seen.of(a.engine_end, a.replica, np.round(sent))
-    streamed = a.streamed > 0
-    yield "streamed", Seen.of(a.engine_end[streamed], a.replica[streamed], took[streamed])
-    yield "unary", Seen.of(a.engine_end[~streamed], a.replica[~streamed], took[~streamed])
 
 
 def served(a: Attempts, split: "NDArray[np.bool_]", kv_bytes: F64) -> Iterator[tuple[str, Seen]]:
