@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tailburn.lab.fleet import Fleet, arrays_of
 from tailburn.lab.records import Attempts
 from tailburn.lab.telemetry.metrics.accelerators import Dcgm, Nccl
-from tailburn.lab.telemetry.metrics.boards import Board, Signals
+from tailburn.lab.telemetry.metrics.boards import Board, Signals, always
 from tailburn.lab.telemetry.metrics.engines import Engines
 from tailburn.lab.telemetry.metrics.fronts import Gateways, Routers
 from tailburn.lab.telemetry.metrics.listing import Target, targets
@@ -34,6 +34,9 @@ from tailburn.lab.world.samples import Samples
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
+Bounds = tuple[float, ...]
+Counted = dict[tuple[str, str, Bounds], tuple[F64, F64]]
+"""By kind, stream and bounds: counts and sums, as `Tally.take` has them."""
 
 TIMEOUT_S: Final = 10.0
 """An answer later than this is none: Prometheus's default `scrape_timeout`."""
@@ -205,7 +208,6 @@ class MetricsText:
             "nccl": Nccl(fleet, arrays),
             "node": Node(fleet, arrays, turns),
         }
-        self._kinds = {target.name: target.kind for target in self.targets}
         self._pages = {t.name: Page(template(*t.pages), t.variables) for t in self.targets}
         self._sizes = {
             "engine": len(fleet.replicas),
@@ -219,24 +221,22 @@ class MetricsText:
         ]
         self._replicas = len(fleet.replicas)
         self._tallies = self._wanted()
-        self._pending = {key: Pending() for key in {key[:2] for key in self._tallies}}
+        self._pending = {key: Pending() for key in self._tallies}
         self._waiting: list[Samples] = []
         self._before: Samples | None = None
 
-    def _wanted(self) -> dict[tuple[str, str, tuple[float, ...]], Tally]:
-        """A tally for each stream and bounds that any page counts."""
-        found = {}
+    def _wanted(self) -> dict[tuple[str, str], dict[Bounds, Tally]]:
+        """By kind and stream, a tally for each bounds that any page counts it into."""
+        found: dict[tuple[str, str], dict[Bounds, Tally]] = {}
         for target in self.targets:
-            kind = self._kinds[target.name]
+            size = self._sizes.get(target.kind, 0)
             for line in self._pages[target.name].template.lines:
                 key = _stream(line)
                 if key is not None:
-                    size = self._replicas if key[0].startswith("each_") else self._size(kind)
-                    found[(kind, *key)] = Tally(key[1], size)
+                    stream, bounds = key
+                    things = self._replicas if stream.startswith("each_") else size
+                    found.setdefault((target.kind, stream), {})[bounds] = Tally(bounds, things)
         return found
-
-    def _size(self, kind: str) -> int:
-        return self._sizes.get(kind, 0)
 
     def feed(self, attempts: Attempts, samples: Samples, until_ns: int | None = None) -> Scrapes:
         """Attempts that are over and scrapes of the world since the last feed; what the scrapes
@@ -275,7 +275,7 @@ class MetricsText:
         late: dict[str, F64] = {}
         signals: dict[str, Signals] = {}
         lateness: dict[str, F64] = {}
-        counted: dict[tuple[str, str, tuple[float, ...]], tuple[F64, F64]] = {}
+        counted: Counted = {}
         if len(samples):
             for name, seen in self._engines.stepped(rows):
                 if ("engine", name) in self._pending:
@@ -284,46 +284,42 @@ class MetricsText:
             lateness = {kind: board.late_s(rows) for kind, board in self._boards.items()}
             counted = self._counted(rows)
         for target in self.targets:
-            page, kind = self._pages[target.name], self._kinds[target.name]
+            page = self._pages[target.name]
             if not len(samples):
                 values[target.name] = np.empty((0, len(page.series)))
                 late[target.name] = np.empty(0)
                 continue
-            find = self._finder(target, kind, signals[kind], counted)
-            values[target.name] = page.values(
-                find, self._counter(target, kind, counted), len(samples)
-            )
-            late[target.name] = lateness[kind][:, target.index]
+            find = self._finder(target, signals[target.kind], counted)
+            values[target.name] = page.values(find, self._counter(target, counted), len(samples))
+            late[target.name] = lateness[target.kind][:, target.index]
         return Scrapes(samples.at_ns, self.targets, self._pages, values, late, self.broken)
 
-    def _counted(self, rows: Rows) -> dict[tuple[str, str, tuple[float, ...]], tuple[F64, F64]]:
-        found = {}
+    def _counted(self, rows: Rows) -> Counted:
+        found: Counted = {}
         at, last = rows.samples.at_ns, int(rows.samples.at_ns[-1])
-        for (kind, name), pending in self._pending.items():
+        begun = {kind: self._begun(board, rows) for kind, board in self._boards.items()}
+        each = always(rows, self._replicas)
+        of_each = each, np.zeros(each.shape, np.bool_)
+        for (kind, stream), pending in self._pending.items():
             seen = pending.until(last)
-            began = self._boards[kind].began_ns(rows)
-            if name.startswith("each_"):
-                began = np.full((len(at), self._replicas), np.iinfo(np.int64).min)
-            old = began[:1]
-            if self._before is not None and not name.startswith("each_"):
-                before = Rows(self._before, None, self._epoch)
-                old = self._boards[kind].began_ns(before)[-1:]
-            anew = np.diff(began, axis=0, prepend=old) != 0
-            for key, tally in self._tallies.items():
-                if key[:2] == (kind, name):
-                    found[key] = tally.take(seen, at, began, anew)
+            began, anew = of_each if stream.startswith("each_") else begun[kind]
+            for bounds, tally in self._tallies[kind, stream].items():
+                found[kind, stream, bounds] = tally.take(seen, at, began, anew)
         return found
 
-    def _counter(
-        self,
-        target: Target,
-        kind: str,
-        counted: dict[tuple[str, str, tuple[float, ...]], tuple[F64, F64]],
-    ) -> Callable[[Line], tuple[F64, F64]]:
+    def _begun(self, board: Board, rows: Rows) -> tuple[I64, NDArray[np.bool_]]:
+        """[scrape, target] when its process began, and whether since the scrape before."""
+        began = board.began_ns(rows)
+        old = began[:1]
+        if self._before is not None:
+            old = board.began_ns(Rows(self._before, None, self._epoch))[-1:]
+        return began, np.diff(began, axis=0, prepend=old) != 0
+
+    def _counter(self, target: Target, counted: Counted) -> Callable[[Line], tuple[F64, F64]]:
         def find(line: Line) -> tuple[F64, F64]:
             key = _stream(line)
             assert key is not None
-            counts, sums = counted[(kind, *key)]
+            counts, sums = counted[(target.kind, *key)]
             which = self._which(target, key[0])
             return counts[:, which], sums[:, which]
 
@@ -334,17 +330,11 @@ class MetricsText:
             return self._each[target.index] if target.kind == "router" else slice(None)
         return target.index
 
-    def _finder(
-        self,
-        target: Target,
-        kind: str,
-        signals: Signals,
-        counted: dict[tuple[str, str, tuple[float, ...]], tuple[F64, F64]],
-    ) -> Callable[[str], F64]:
+    def _finder(self, target: Target, signals: Signals, counted: Counted) -> Callable[[str], F64]:
         def find(name: str) -> F64:
             of, dot, stream = name.partition(".")
             if dot:
-                counts, sums = counted[(kind, stream, ())]
+                counts, sums = counted[target.kind, stream, ()]
                 which = self._which(target, stream)
                 return sums[:, which] if of == "sum" else counts[:, which].sum(axis=-1)
             return np.asarray(signals[name][target.index], np.float64)
@@ -352,7 +342,7 @@ class MetricsText:
         return find
 
 
-def _stream(line: Line) -> tuple[str, tuple[float, ...]] | None:
+def _stream(line: Line) -> tuple[str, Bounds] | None:
     """What a line counts: a stream and its bounds; of `sum.NAME` and `count.NAME` no bounds."""
     if line.stream is not None:
         return line.stream
