@@ -41,7 +41,6 @@ _COUNTERS = {
     "evicted_blocks": c.EVICTED,
     "loaded_bytes": c.LOADED_BYTES,
     "transferred_bytes": c.TRANSFERRED_BYTES,
-    "prefill_steps": c.PREFILL_STEPS,
     "busy_ns": c.BUSY_NS,
 }
 _GAUGES = {
@@ -100,10 +99,8 @@ class Engines:
         s = rows.samples
         anew = self.anew(rows)
         found = {
-            name: s.engine[:, :, column].astype(np.float64) for name, column in _COUNTERS.items()
-        }
-        found |= {
-            name: s.engine[:, :, column].astype(np.float64) for name, column in _GAUGES.items()
+            name: s.engine[:, :, column].astype(np.float64)
+            for name, column in (_COUNTERS | _GAUGES).items()
         }
         idle = (s.engine[:, :, c.CLEAN] + s.engine[:, :, c.CACHE]).astype(np.float64)
         blocks = np.maximum(found["blocks"], 1.0)
@@ -142,7 +139,7 @@ class Engines:
         found["model_len"] = s.engine[:, :, c.MODEL_LEN].astype(np.float64)
         found["now_s"] = (rows.epoch_unix_ns + s.at_ns)[:, None] / 1e9 + 0.0 * found["running"]
         self._rates(rows, found)
-        self._process(rows, found)
+        self._process(rows, anew, found)
         return {name: values.T for name, values in found.items()}
 
     def _freeze(self, rows: Rows, found: dict[str, F64]) -> None:
@@ -170,13 +167,12 @@ class Engines:
         span = rows.seconds[:, None]
         steps = rows.grown("engine", c.STEPS)
         found["throughput"] = rows.grown("engine", c.GENERATION_TOKENS) / span
-        found["step_s"] = ratio(rows.grown("engine", c.BUSY_NS), steps) / 1e9
-        found["busy"] = np.minimum(rows.grown("engine", c.BUSY_NS) / 1e9 / span, 1.0)
-        drafted = rows.grown("engine", c.DRAFTED)
-        found["spec_accept_rate"] = ratio(rows.grown("engine", c.ACCEPTED), drafted)
-        found["spec_accept_length"] = 1.0 + ratio(
-            rows.grown("engine", c.ACCEPTED), rows.grown("engine", c.DRAFTS)
-        )
+        busy_ns = rows.grown("engine", c.BUSY_NS)
+        found["step_s"] = ratio(busy_ns, steps) / 1e9
+        found["busy"] = np.minimum(busy_ns / 1e9 / span, 1.0)
+        accepted = rows.grown("engine", c.ACCEPTED)
+        found["spec_accept_rate"] = ratio(accepted, rows.grown("engine", c.DRAFTED))
+        found["spec_accept_length"] = 1.0 + ratio(accepted, rows.grown("engine", c.DRAFTS))
         queries = rows.grown("engine", c.PREFIX_QUERIES)
         found["hit_rate"] = ratio(rows.grown("engine", c.PREFIX_HITS), queries)
         found["hit_rate_ever"] = ratio(found["prefix_hits"], found["prefix_queries"])
@@ -186,11 +182,12 @@ class Engines:
         busy = found["busy_ns"] / 1e9
         alive = self._alive_s(rows)
         found["idle_s"] = np.maximum(alive - busy, 0.0)
-        batch = ratio(rows.grown("engine", c.BATCH_SUM), steps)
+        decoded = rows.grown("engine", c.BATCH_SUM)
+        batch = ratio(decoded, steps)
         found["batch"] = batch
         found["context_requests"] = np.maximum(found["running"] - np.ceil(batch), 0.0)
         found["paused"] = 0.0 * batch
-        prompts = rows.grown("engine", c.COMPUTED_TOKENS) - rows.grown("engine", c.BATCH_SUM)
+        prompts = rows.grown("engine", c.COMPUTED_TOKENS) - decoded
         prefills = rows.grown("engine", c.PREFILL_STEPS)
         found["context_step_tokens"] = np.floor(np.maximum(ratio(prompts, prefills), 0.0))
         # Set at every 40th step: it stays as it was when there is nothing to do.
@@ -203,7 +200,7 @@ class Engines:
         shared = np.maximum(found["running"] + found["held"], 1.0)
         found["context_tokens"] = found["kv_tokens_used"] * found["running"] / shared
 
-    def _process(self, rows: Rows, found: dict[str, F64]) -> None:
+    def _process(self, rows: Rows, anew: "NDArray[np.bool_]", found: dict[str, F64]) -> None:
         """The engine's process: when it began, and the CPU time it took."""
         s = rows.samples
         epoch = rows.epoch_unix_ns / 1e9
@@ -212,7 +209,6 @@ class Engines:
         found["created_s"] = found["start_s"] + 24.0
         found["uptime_s"] = self._alive_s(rows)
         took = found["steps"] * 0.0021 * s.engine_real[:, :, c.COEF + coef.HOST_FACTOR]
-        anew = self.anew(rows)
         found["process_cpu_s"] = self._grown.peak("cpu", 40.0 + took + 0.003 * found["added"], anew)
         found["process_work"] = found["added"] + found["steps"]
         for generation, every in enumerate((700.0, 7_000.0, 120_000.0)):
