@@ -15,7 +15,7 @@ from tailburn.lab.telemetry.metrics.boards import (
     Signals,
     picked,
 )
-from tailburn.lab.telemetry.metrics.rows import Rows, ratio
+from tailburn.lab.telemetry.metrics.rows import Rows, first_tokenizer, ratio
 from tailburn.lab.telemetry.metrics.served import over_http, prefilled, served
 from tailburn.lab.telemetry.metrics.tally import Seen
 from tailburn.lab.world import engine_layout as c
@@ -64,8 +64,7 @@ class Engines:
     def __init__(self, fleet: Fleet, arrays: FleetArrays) -> None:
         self._grown = Grown()
         self._kv_bytes = arrays.kv_bytes.astype(np.float64)
-        self._first = len(fleet.gateways) + 2 + len(fleet.pools)
-        """First station of a tokenizer."""
+        self._first = first_tokenizer(fleet)
         self._threads = np.array(
             [fleet.pool_of(r).tokenizer.threads for r in range(len(fleet.replicas))], np.float64
         )

@@ -17,7 +17,7 @@ from tailburn.lab.telemetry.metrics.boards import (
     prompt,
     seconds,
 )
-from tailburn.lab.telemetry.metrics.rows import Rows, ratio
+from tailburn.lab.telemetry.metrics.rows import Rows, first_router, ratio
 from tailburn.lab.telemetry.metrics.tally import Seen
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world import layout as w
@@ -171,7 +171,7 @@ class Routers(Fronts):
     def signals(self, rows: Rows) -> Signals:
         s = rows.samples
         pools = s.pools.astype(np.float64)
-        first = len(self.fleet.gateways) + 2
+        first = first_router(self.fleet)
         stations = s.stations[:, first : first + self.targets].astype(np.float64)
         found = self.process(rows, pools[:, :, w.P_INFLIGHT], pools[:, :, w.P_REQUESTS])
         found |= {

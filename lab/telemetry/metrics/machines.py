@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tailburn.lab.fleet import Fleet, FleetArrays
 from tailburn.lab.telemetry.metrics.boards import Signals
 from tailburn.lab.telemetry.metrics.hosts import OnHosts, Replicas
-from tailburn.lab.telemetry.metrics.rows import Rows
+from tailburn.lab.telemetry.metrics.rows import Rows, first_tokenizer
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world import layout as w
 from tailburn.lab.world.knobs import Level
@@ -57,7 +57,7 @@ class Node(OnHosts):
         self._ranks = np.array(
             [fleet.pool_of(r).layout.tensor_ranks for r in range(len(fleet.replicas))], np.float64
         )
-        self._tokenizers = len(fleet.gateways) + 2 + len(fleet.pools)
+        self._tokenizers = first_tokenizer(fleet)
 
     def signals(self, rows: Rows) -> Signals:
         did = Replicas(rows, self.fleet)

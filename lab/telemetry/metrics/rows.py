@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.lab.fleet import Fleet
 from tailburn.lab.world.samples import Samples
 
 F64 = NDArray[np.float64]
@@ -40,6 +41,16 @@ class Rows:
             old = getattr(self.before, name)[-1:, :, column].astype(np.float64)
         by = np.diff(now, axis=0, prepend=old)
         return np.where(by < 0, now, by)
+
+
+def first_router(fleet: Fleet) -> int:
+    """Its place among the stations of `Samples`: below the gateways, guardrail and retrieval."""
+    return len(fleet.gateways) + 2
+
+
+def first_tokenizer(fleet: Fleet) -> int:
+    """Its place among the stations of `Samples`: below a router for each pool."""
+    return first_router(fleet) + len(fleet.pools)
 
 
 def ratio(part: "NDArray[np.number]", whole: "NDArray[np.number]") -> F64:
