@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tailburn.lab.fleet import Fleet
+from tailburn.lab.physics import Layout
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,7 @@ def cards_of(fleet: Fleet) -> tuple[tuple[Card, ...], ...]:
     owner: dict[tuple[int, int], tuple[int, int]] = {}
     left: list[tuple[int, int]] = []
     for r, replica in enumerate(fleet.replicas):
-        layout = fleet.pool_of(r).layout
-        need = max(layout.tensor_ranks * layout.stages, layout.expert_ranks)
+        need = _ranks(fleet.pool_of(r).layout)
         at = index[replica.host]
         own, free[at] = free[at][:need], free[at][need:]
         owner |= {(at, slot): (r, rank) for rank, slot in enumerate(own)}
@@ -71,6 +71,10 @@ def _card(
     if own is None:
         return Card(slot, gpu, uuid, -1, 0, 0, 1)
     layout = fleet.pool_of(own[0]).layout
-    need = max(layout.tensor_ranks * layout.stages, layout.expert_ranks)
-    hosts = max(len(spread[own[0]]), -(-need // max(fleet.hosts[at].gpus, 1)))
+    hosts = max(len(spread[own[0]]), -(-_ranks(layout) // max(fleet.hosts[at].gpus, 1)))
     return Card(slot, layout.gpu, uuid, *own, layout.tensor_ranks, hosts)
+
+
+def _ranks(layout: Layout) -> int:
+    """GPUs of a replica."""
+    return max(layout.tensor_ranks * layout.stages, layout.expert_ranks)

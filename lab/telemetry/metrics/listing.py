@@ -1,7 +1,7 @@
 """Who is scraped in a fleet: engines, gateways, routers, and what stands on each host."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tailburn.lab.fleet import Fleet, Pool, Role, arrays_of
 from tailburn.lab.fleet.arrays import FleetArrays, blocks_that_fit
@@ -120,7 +120,7 @@ def _of_engine(pool: Pool, place: Place) -> dict[str, str | tuple[str, ...]]:
         "prefix_caching": str(pool.scheduler.prefix_cache_share > 0),
         "role": role,
         "component": {"unified": "backend", "decode": "backend", "prefill": "prefill"}[role],
-        "worker_id": f"{abs(hash_of(place.name)):x}",
+        "worker_id": f"{hash_of(place.name):x}",
         "server": f"http://{place.address}:{place.port}",
         "ranks": str(pool.layout.tensor_ranks),
     }
@@ -190,7 +190,7 @@ def _hosts(fleet: Fleet, cards: tuple[tuple[Card, ...], ...]) -> list[Target]:
             place = Place(name, stack, host=host.name, zone=host.zone, address=host.name, port=port)
             target = _target(kind, i, place, pages, _of_host(fleet, host.name, own, kind))
             labels = {key: v for key, v in target.labels.items() if key != "pod"}
-            found.append(Target(**{**vars(target), "labels": labels}))
+            found.append(replace(target, labels=labels))
     return found
 
 
