@@ -9,8 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.truth.grid import SEVERITIES
 from tailburn.lab.faults.catalogue import SCENARIOS
 from tailburn.lab.score import Estimate, Judged, Scores, Spent, outcome_of, score, truth_of
+from tailburn.lab.score.scorer import ABSTAINED, ANOTHER
 
 CAUSES: Final = tuple(s.id for s in SCENARIOS.values() if s.pages)
 NEAREST: Final = {
@@ -48,7 +50,7 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
         groups.append(_at(f"{per_s:g} req/s", per_s, None))
     for per_s in rates:
         there = {run["severity"] for run in runs if run["per_s"] == per_s}
-        severities = [s for s in ("weak", "medium", "strong") if s in there]
+        severities = [s for s in SEVERITIES if s in there]
         for severity in severities if len(severities) > 1 else ():
             groups.append(_at(f"{per_s:g} req/s, {severity}", per_s, severity))
     for what in sorted({run["what"] for run in runs}, key=_by_number):
@@ -164,9 +166,9 @@ def _confusion(scores: dict[str, dict[str, Scores]], console: Console) -> None:
         for name in ("fault", "itself", "its nearest", "another", "abstained"):
             table.add_column(name)
         for what, row in sorted(of["all"].confusion.items(), key=lambda kv: _by_number(kv[0])):
-            near = [f"{k} {v}" for k, v in row.items() if k not in (what, "another", "abstained")]
-            table.add_row(what, str(row[what]), ", ".join(near), str(row["another"]),
-                          str(row["abstained"]))  # fmt: skip
+            near = [f"{k} {v}" for k, v in row.items() if k not in (what, ANOTHER, ABSTAINED)]
+            table.add_row(what, str(row[what]), ", ".join(near), str(row[ANOTHER]),
+                          str(row[ABSTAINED]))  # fmt: skip
         console.print(table)
 
 
