@@ -78,6 +78,19 @@ def target(scrapes: Scrapes, name: str) -> Target:
     return next(t for t in scrapes.targets if t.name == name)
 
 
+def last_of(scrapes: list[Scrapes]) -> Scrapes:
+    """The last that hold any."""
+    return [one for one in scrapes if len(one)][-1]
+
+
+def last_text(scrapes: list[Scrapes], name: str) -> bytes:
+    """A target's page at the very last scrape."""
+    found = last_of(scrapes)
+    text = found.text(target(found, name), len(found) - 1)
+    assert text is not None
+    return text
+
+
 def parsed(text: bytes) -> dict[str, Any]:
     """A page as prometheus_client reads it, by family."""
     return {family.name: family for family in text_string_to_metric_families(text.decode())}

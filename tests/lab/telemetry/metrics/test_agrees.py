@@ -17,6 +17,8 @@ from tests.lab.telemetry.metrics.running import (
     column,
     halves,
     joined,
+    last_of,
+    last_text,
     parsed,
     run,
     target,
@@ -40,7 +42,7 @@ def _histogram(text: bytes, name: str) -> tuple[list[float], list[float], float]
 @pytest.mark.parametrize("hold_s", [0, 45], ids=["told at once", "held back"])
 def test_latency_histograms_agree_with_the_requests_that_ended(hold_s: int) -> None:
     here = run()
-    scrapes = [one for one in here.scrapes(hold_s=hold_s) if len(one)][-1]
+    scrapes = last_of(here.scrapes(hold_s=hold_s))
     at = int(scrapes.at_ns[-1])
     for replica in range(len(here.fleet.replicas)):
         text = scrapes.text(target(scrapes, f"vllm-{replica}"), len(scrapes) - 1)
@@ -97,10 +99,7 @@ def test_token_instants_are_the_gaps_where_they_are_known() -> None:
 
 
 def _last_text(here: Run, name: str, **stacks: str) -> bytes:
-    scrapes = [one for one in here.scrapes(with_stacks(here.fleet, **stacks)) if len(one)][-1]
-    text = scrapes.text(target(scrapes, name), len(scrapes) - 1)
-    assert text is not None
-    return text
+    return last_text(here.scrapes(with_stacks(here.fleet, **stacks)), name)
 
 
 def test_gateway_and_router_count_the_requests_that_passed() -> None:

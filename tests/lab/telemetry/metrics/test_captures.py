@@ -15,7 +15,7 @@ import pytest
 
 from tailburn.lab.telemetry.metrics.page import PAGES
 from tests.lab.telemetry.metrics.captured import Shape, captured, shapes
-from tests.lab.telemetry.metrics.running import run, target, with_stacks
+from tests.lab.telemetry.metrics.running import last_text, run, with_stacks
 
 LONGER = re.compile(r"vllm:request_(prompt|generation|params_max|max_num|prefill_kv)\w*tokens")
 """Bounds up to the model's length: of the capture's small model they end sooner."""
@@ -82,10 +82,7 @@ def _ours(case: Case) -> dict[str, Shape]:
 def _text(case: Case) -> bytes:
     here = run()
     wiring = with_stacks(here.fleet, **{case.kind: case.stack})
-    scrapes = [one for one in here.scrapes(wiring) if len(one)][-1]
-    text = scrapes.text(target(scrapes, case.name), len(scrapes) - 1)
-    assert text is not None
-    return text
+    return last_text(here.scrapes(wiring), case.name)
 
 
 def _told(families: dict[str, Shape], without: str) -> dict[str, Shape]:

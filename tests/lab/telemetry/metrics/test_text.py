@@ -13,7 +13,7 @@ from tailburn.lab.faults.catalogue import SCENARIOS
 from tailburn.lab.fleet import standard
 from tailburn.lab.fleet.parts import Offload
 from tailburn.lab.physics.layout import Layout, Speculation
-from tailburn.lab.telemetry.metrics import MetricsText, PageError, Scrapes
+from tailburn.lab.telemetry.metrics import MetricsText, PageError
 from tailburn.lab.telemetry.metrics.gpus import cards_of
 from tailburn.lab.telemetry.metrics.listing import (
     ENGINE_PAGES,
@@ -24,7 +24,7 @@ from tailburn.lab.telemetry.metrics.listing import (
 from tailburn.lab.telemetry.metrics.page import _go, _python, template
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
 from tailburn.lab.world.world import World
-from tests.lab.telemetry.metrics.running import S, parsed, run, target, value, with_stacks
+from tests.lab.telemetry.metrics.running import S, last_of, parsed, run, target, value, with_stacks
 
 STACKS = [
     *[{"engine": stack} for stack in ENGINE_PAGES],
@@ -47,15 +47,11 @@ LINTS = (
 """What promtool says of names that real exporters have."""
 
 
-def _last(scrapes: list[Scrapes]) -> Scrapes:
-    return [one for one in scrapes if len(one)][-1]
-
-
 def _pages() -> Iterator[tuple[str, bytes]]:
     seen = set()
     here = run()
     for stacks in STACKS:
-        scrapes = _last(here.scrapes(with_stacks(here.fleet, **stacks)))
+        scrapes = last_of(here.scrapes(with_stacks(here.fleet, **stacks)))
         for one in scrapes.targets:
             if (one.kind, one.stack) in seen:
                 continue
