@@ -1,8 +1,6 @@
 """A real Prometheus finds the targets by discovery, scrapes them, and answers as they show."""
 
-import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 from tailburn.lab.telemetry.metrics import LiveTargets
 from tests.lab.telemetry.metrics.running import run, target, value
+from tests.live.service import free_ports, until
 
 CONFIG = """
 global: {scrape_interval: 1s, scrape_timeout: 1s}
@@ -21,18 +20,12 @@ scrape_configs:
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
-
-
 @pytest.mark.program("prometheus")
 def test_prometheus_discovers_and_scrapes_every_target(
     tmp_path: Path, need_program: Callable[[str], str]
 ) -> None:
     scrapes = run().scrapes()[1]
-    port = _free_port()
+    (port,) = free_ports(1)
     with LiveTargets() as live:
         live.show(scrapes)
         (tmp_path / "prometheus.yml").write_text(CONFIG.replace("ADDRESS", live.address))
@@ -53,7 +46,7 @@ def test_prometheus_discovers_and_scrapes_every_target(
 
 def _holds(port: int, scrapes: Any) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1") as client:
-        _until(lambda: len(_asked(client, "up == 1")) == len(scrapes.targets))
+        until(lambda: len(_asked(client, "up == 1")) == len(scrapes.targets), patience_s=60.0)
         text = scrapes.text(target(scrapes, "vllm-0"), len(scrapes) - 1)
         for metric in ("vllm:num_requests_running", "vllm:generation_tokens_total"):
             (found,) = _asked(client, f'{metric}{{pod="vllm-0"}}')
@@ -72,10 +65,3 @@ def _asked(client: httpx.Client, expression: str) -> list[dict[str, Any]]:
         return []
     # 503 while it starts.
     return list(answer.json()["data"]["result"]) if answer.status_code == 200 else []
-
-
-def _until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
-    end = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < end, "not within a minute"
-        time.sleep(0.2)
