@@ -9,7 +9,7 @@ Formulas and their sources: docs/lab-truth.md.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -187,17 +187,17 @@ def _paged(truth: Truth, outcome: Outcome, severities: Sequence[str], limits: Li
     )
 
 
-def _share(answers: Sequence[_Answer], holds: Any) -> Estimate:
+def _share(answers: Sequence[_Answer], holds: Callable[[_Answer], bool]) -> Estimate:
     """Share of all truths; nothing where no diagnosis was given at all."""
     if all(a.diagnosis is None for a in answers):
         return NOTHING
-    return wilson(sum(bool(holds(a)) for a in answers), len(answers))
+    return wilson(sum(holds(a) for a in answers), len(answers))
 
 
-def _by_seed(values: Any) -> dict[int, list[float]]:
+def _by_seed(values: Iterable[tuple[int, float]]) -> dict[int, list[float]]:
     by: dict[int, list[float]] = {}
     for seed, value in values:
-        by.setdefault(seed, []).append(float(value))
+        by.setdefault(seed, []).append(value)
     return by
 
 
