@@ -26,7 +26,7 @@ from tailburn.lab.score.naive import DAY, WORKBOOK, FixedSlo, RawRule, ThreeSigm
 from tailburn.lab.score.naive_cause import LargestZ
 from tailburn.lab.score.outcome import Diagnosis, Outcome, Page
 
-KEPT: Final = DAY + 120
+KEPT: Final = max(DAY + 120, *(windows.long for windows in WORKBOOK))
 """Minutes that the naive ones look back at most, but for the week's p99."""
 CLOCKS: Final = ("ttft", "tpot")
 
@@ -59,22 +59,27 @@ class System(Protocol):
 
 
 class _Hearing:
-    """Keeps what it heard, as far as it looks back."""
+    """Keeps what it is asked about, all that comes after the fork, and what that looks back at."""
 
     name = ""
 
     def __init__(self) -> None:
         self._parts: tuple[Heard, ...] = ()
+        self._forked = False
 
     def hear(self, told: Told) -> None:
-        """Keep it; let go of what is too old."""
+        """Keep it; of what comes before the fork let go of what is too old."""
         self._parts = (*self._parts, told.heard)
-        while self._parts and self._parts[0].end_ns < told.heard.start_ns - 2 * KEPT * MINUTE_NS:
+        if self._forked:
+            return
+        while self._parts[0].end_ns < told.heard.start_ns - KEPT * MINUTE_NS:
             self._parts = self._parts[1:]
 
     def fork(self) -> Self:
         """Both share what was heard: nobody changes it."""
-        return copy(self)
+        forked = copy(self)
+        forked._forked = True
+        return forked
 
     def _all(self) -> Heard:
         return Heard.join(self._parts)
@@ -105,7 +110,6 @@ class FixedSloSystem(_Hearing):
     def __init__(self) -> None:
         super().__init__()
         self._whole: dict[tuple[str, str], U32] = {}
-        self._forked = False
 
     def hear(self, told: Told) -> None:
         """As the others; all that is heard before the fork makes the deadlines."""
@@ -114,11 +118,6 @@ class FixedSloSystem(_Hearing):
             for key, counts in told.heard.clocks.items():
                 whole = self._whole.get(key, np.zeros((1, BUCKETS), np.uint32))
                 self._whole[key] = whole + counts.sum(axis=0, dtype=np.uint32)[None]
-
-    def fork(self) -> Self:
-        forked = super().fork()
-        forked._forked = True
-        return forked
 
     def rule(self, clock: str, model: str) -> FixedSlo:
         """Its deadline is the p99 of the time before the fork; the longest where nothing was."""

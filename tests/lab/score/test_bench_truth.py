@@ -3,6 +3,7 @@
 import json
 import pickle
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from bench.truth.cell import Warm, run_cell, warm_up
 from bench.truth.grid import QUIET, Ask, Cell, cells
 from bench.truth.kept import Kept, KeptError
 from bench.truth.report import CAUSES, scores_of
+from bench.truth.systems import FixedSloSystem, Told
 from tailburn.lab.faults.catalogue import SCENARIOS
 from tailburn.lab.faults.parts import FaultError
 from tailburn.lab.run import Motion, Plan, Traffic
 from tailburn.lab.score.grounds import GROUNDS, SIGNALS
-from tailburn.lab.score.heard import Ear, hops_of
+from tailburn.lab.score.heard import Ear, Heard, hops_of
 from tailburn.lab.score.minutes import MIDDLES_S
 
 MINUTE = 60 * 10**9
@@ -125,3 +127,29 @@ def test_minutes_hold_what_attempts_do(warm: Warm) -> None:
         assert (seconds[known] >= 0).all(), hop
     asked = heard.column("offered_requests")
     assert asked.sum() == (a.attempt == 0).sum()
+
+
+def test_all_that_comes_after_the_fork_is_judged() -> None:
+    """Eight days with a slow hour each: none of them may be forgotten by the end."""
+    day, clock = 1_440, ("ttft", "m")
+    usual, long, slow = (int(np.searchsorted(MIDDLES_S, s)) for s in (0.1, 0.3, 1.0))
+
+    def heard(number: int, broken: bool) -> Told:
+        counts = np.zeros((day, len(MIDDLES_S)), np.uint32)
+        counts[:, usual], counts[:, long] = 590, 10
+        if broken:
+            counts[600:660] = 0
+            counts[600:660, slow] = 600
+        nothing = np.zeros((day, 0), np.float32)
+        return Told(cast(Any, None), Heard(number * day * MINUTE, {clock: counts}, (), nothing))
+
+    warm = FixedSloSystem()
+    for number in range(8):
+        warm.hear(heard(number, False))
+    forked = warm.fork()
+    for number in range(8, 16):
+        forked.hear(heard(number, True))
+
+    pages = [page for page in forked.outcome([]).pages if page.severity == "page"]
+    days = {page.start_ns // (day * MINUTE) for page in pages}
+    assert days == set(range(8, 16))
