@@ -37,6 +37,11 @@ def need_program() -> Callable[[str], str]:
     return _need
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Packed bytes name no case: they hold the time, and each core collects the tests anew."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """`@pytest.mark.program("node")` needs what `need_program("node")` needs."""
     for marker in item.iter_markers("program"):
