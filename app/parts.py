@@ -5,18 +5,18 @@ from pathlib import Path
 
 from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
-from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.rules import Rules, load_rules
 from tailburn.collector.signals.catalogue import Catalogue
-from tailburn.collector.signals.loading import SignalsError, load_catalogue
+from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.stitch.table import Bounds
+from tailburn.engine.problems import BadFiles
 
 
 def rules_of(settings: Settings) -> Rules:
     """The rules of the user's files before the shipped ones. Raises UserError for bad files."""
     try:
         return load_rules([*settings.hops_files, *settings.dimension_files])
-    except RulesError as error:
+    except BadFiles as error:
         raise UserError(*(str(problem) for problem in error.problems)) from None
 
 
@@ -24,7 +24,7 @@ def catalogue_of(settings: Settings, files: Sequence[Path] = ()) -> Catalogue:
     """Signals of `files` and the settings' before the shipped. Raises UserError for bad files."""
     try:
         return load_catalogue([*files, *settings.signals_files])
-    except SignalsError as error:
+    except BadFiles as error:
         raise UserError(*(str(problem) for problem in error.problems)) from None
 
 

@@ -117,7 +117,7 @@ def _together(settings: Settings) -> list[str]:
 
 
 def bounds_of_scrape(settings: Settings) -> Bounds:
-    return Bounds(settings.scrape_timeout_s, settings.scrape_body_bytes)
+    return Bounds(settings.scrape_timeout_s, settings.scrape_body_bytes, "scrape_body_bytes")
 
 
 def scraper_of(

@@ -20,6 +20,14 @@ class Problem:
         return f"{self.file}:{self.line}: {self.field}:{given} {self.wanted}"
 
 
+class BadFiles(Exception):
+    """Files of a user's that can't be used. `problems` holds every fault found, in file order."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
 def one_of(given: str, accepted: Iterable[str]) -> str:
     """The words for a name that is not among the accepted ones."""
     names = sorted(accepted)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.rules import Rules, load_rules
-from tailburn.engine.problems import Problem
+from tailburn.engine.problems import BadFiles, Problem
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ def check_files(files: Sequence[Path]) -> Checked:
     """Read the files as the service would, before the shipped rules."""
     try:
         rules = load_rules(files)
-    except RulesError as error:
+    except BadFiles as error:
         return Checked(0, 0, error.problems)
     own = [rule for rule in rules.rules if rule.file in files]
     shipped = load_rules()

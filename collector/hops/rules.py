@@ -22,10 +22,9 @@ from tailburn.collector.hops.dimensions import (
 )
 from tailburn.collector.hops.document import Document, Value
 from tailburn.collector.hops.fields import OutcomeStep, Source, read_fields, read_outcome
-from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.ruleset import Rule, Rules, Stack
 from tailburn.engine.names import HOP_INDEX
-from tailburn.engine.problems import Problem
+from tailburn.engine.problems import BadFiles, Problem
 
 FOLDER: Final = Path(__file__).parent
 SHIPPED: Final = (FOLDER / "hops.yaml", FOLDER / "dimensions.yaml")
@@ -60,7 +59,7 @@ class _Draft:
 def load_rules(user_files: Sequence[Path] = ()) -> Rules:
     """Our rules, after those of the users' files in the order given.
 
-    Raises `RulesError` with every problem of every file.
+    Raises `BadFiles` with every problem of every file.
     """
     ours, theirs = _shipped(), _Draft()
     theirs.lists = dict(ours.lists)
@@ -70,7 +69,7 @@ def load_rules(user_files: Sequence[Path] = ()) -> Rules:
     problems = [*ours.problems, *theirs.problems]
     stacks = (*theirs.stacks, *ours.stacks)
     if problems:
-        raise RulesError(problems)
+        raise BadFiles(problems)
     return Rules(
         stacks=stacks,
         route_keys=tuple(dict.fromkeys((*theirs.route_keys, *ours.route_keys))),

@@ -1,6 +1,7 @@
 """One answer from one target, within a time and a size."""
 
 import asyncio
+import re
 import ssl
 import zlib
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ ACCEPT: Final = (
     "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
 )
 _STEP_BYTES: Final = 1 << 20
+_TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
@@ -25,6 +27,7 @@ class Bounds:
 
     timeout_s: float = 10.0
     body_bytes: int = 32 << 20
+    setting: str = ""  # by which `body_bytes` can be raised
 
 
 def new_client(
@@ -45,10 +48,16 @@ def new_client(
 
 
 def asking_json(token: Path | None = None) -> dict[str, str]:
-    """Headers for an answer in JSON, with the bearer token that a file holds. Raises OSError."""
+    """Headers for an answer in JSON, with the bearer token that a file holds.
+
+    Raises OSError where it can't be read, ValueError where it holds no token.
+    """
     headers = {"accept": "application/json"}
     if token is not None:
-        headers["authorization"] = f"Bearer {token.read_text().strip()}"
+        held = token.read_bytes().strip()
+        if not _TOKEN.fullmatch(held):
+            raise ValueError(f"{token}: {len(held)} bytes that are no bearer token")
+        headers["authorization"] = f"Bearer {held.decode()}"
     return headers
 
 
@@ -128,4 +137,5 @@ class _Body:
 
 def _too_large(bounds: Bounds) -> ScrapeError:
     size = f"{bounds.body_bytes / 1e6:,.0f} MB"
-    return ScrapeError(Reason.TOO_LARGE, f"answers more than {size}, the setting scrape_body_bytes")
+    also = f", the setting {bounds.setting}" if bounds.setting else ""
+    return ScrapeError(Reason.TOO_LARGE, f"answers more than {size}{also}")

@@ -85,9 +85,12 @@ def api_server(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiSe
 
 
 def api_client(server: ApiServer) -> httpx.AsyncClient:
-    """A client that trusts the cluster's own authority."""
+    """A client that trusts the cluster's own authority. Raises DiscoveryError for a bad one."""
     authority = server.account / "ca.crt"
-    trust = ssl.create_default_context(cafile=authority if authority.is_file() else None)
+    try:
+        trust = ssl.create_default_context(cafile=authority if authority.is_file() else None)
+    except (OSError, ssl.SSLError) as error:
+        raise DiscoveryError(f"{authority}: no certificate of an authority: {error}") from None
     return new_client(1, trust, kept=1)  # page after page on one connection
 
 
@@ -129,12 +132,12 @@ class KubernetesFinder:
             headers = asking_json(self._server.account / "token")
             body = await fetch(self._client, url, _BOUNDS, headers)
             return msgspec.json.decode(body, type=_Pods)
-        except OSError as error:
-            raise DiscoveryError(f"no token of the service account: {error.strerror}") from None
         except ScrapeError as error:
             raise DiscoveryError(f"the API server {error}{_remedy(error)}") from None
         except msgspec.MsgspecError as error:
             raise DiscoveryError(f"the API server's answer is no list of pods: {error}") from None
+        except (OSError, ValueError) as error:
+            raise DiscoveryError(f"no token of the service account: {error}") from None
 
 
 def _remedy(error: ScrapeError) -> str:

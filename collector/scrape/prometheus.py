@@ -67,7 +67,7 @@ class PrometheusSource:
         limit = asyncio.Semaphore(_AT_ONCE)
         try:
             headers = asking_json(self._token)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise ScrapeError(Reason.CONNECT, f"no token: {error}") from None
 
         async def one(query: str) -> list[_Series]:

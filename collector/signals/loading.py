@@ -3,7 +3,7 @@
 `signals.yaml` in this folder is ours; `docs/signals.md` teaches the form.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -20,18 +20,10 @@ from tailburn.collector.signals.catalogue import (
     Source,
 )
 from tailburn.collector.signals.readings import number, read_labels, read_reading
-from tailburn.engine.problems import Problem, one_of
+from tailburn.engine.problems import BadFiles, Problem, one_of
 
 SHIPPED: Final = Path(__file__).parent / "signals.yaml"
 _WANTED: Final = "want signals or sources, see docs/signals.md"
-
-
-class SignalsError(Exception):
-    """`problems` holds every fault found, in file order."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass
@@ -47,7 +39,7 @@ class _Draft:
 def load_catalogue(user_files: Sequence[Path] = ()) -> Catalogue:
     """Our signals and sources, after those of the users' files in the order given.
 
-    A source of ours in a user's file adds its readings before ours. Raises `SignalsError` with
+    A source of ours in a user's file adds its readings before ours. Raises `BadFiles` with
     every problem of every file.
     """
     if not user_files:
@@ -57,7 +49,7 @@ def load_catalogue(user_files: Sequence[Path] = ()) -> Catalogue:
     for file in user_files:
         _read_file(file, theirs)
     if theirs.problems:
-        raise SignalsError(theirs.problems)
+        raise BadFiles(theirs.problems)
     return Catalogue(theirs.signals, _merged(theirs.sources, ours.sources))
 
 
@@ -65,7 +57,7 @@ def load_catalogue(user_files: Sequence[Path] = ()) -> Catalogue:
 def _shipped_catalogue() -> Catalogue:
     draft = _shipped()
     if draft.problems:
-        raise SignalsError(draft.problems)
+        raise BadFiles(draft.problems)
     return Catalogue(draft.signals, draft.sources)
 
 

@@ -7,9 +7,9 @@ import pytest
 from tailburn.collector.hops.check import check_files
 from tailburn.collector.hops.classify import Classifier
 from tailburn.collector.hops.conditions import Patterns, path_of
-from tailburn.collector.hops.problems import RulesError
 from tailburn.collector.hops.rules import SHIPPED, load_rules
 from tailburn.engine.names import HOPS
+from tailburn.engine.problems import BadFiles
 from tests.collector.hops.batches import Resources, Span, Texts, make_batch
 from tests.collector.hops.examples import EXAMPLES
 
@@ -97,7 +97,7 @@ def test_faults_of_several_files_are_told_together(tmp_path: Path) -> None:
     files = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
     for file in files:
         file.write_text("rulez: []\n")
-    with pytest.raises(RulesError) as raised:
+    with pytest.raises(BadFiles) as raised:
         load_rules(files)
     assert [problem.file for problem in raised.value.problems] == [str(file) for file in files]
 

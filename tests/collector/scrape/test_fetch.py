@@ -70,8 +70,12 @@ def test_a_target_that_hangs_costs_the_time_out(answer: Answer) -> None:
 
 def test_an_answer_without_end_is_cut_off() -> None:
     reason, message = refused(pours, Bounds(timeout_s=30.0, body_bytes=1 << 20))
-    assert reason is Reason.TOO_LARGE
-    assert message == "answers more than 1 MB, the setting scrape_body_bytes"
+    assert (reason, message) == (Reason.TOO_LARGE, "answers more than 1 MB")
+
+
+def test_a_bound_that_can_be_raised_is_told_with_the_setting_that_does() -> None:
+    bounds = Bounds(timeout_s=30.0, body_bytes=1 << 20, setting="scrape_body_bytes")
+    assert refused(pours, bounds)[1] == "answers more than 1 MB, the setting scrape_body_bytes"
 
 
 def test_an_answer_that_says_it_is_too_large_is_not_read() -> None:

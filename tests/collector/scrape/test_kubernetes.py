@@ -1,7 +1,6 @@
 """Pods asked of an API server that answers as Kubernetes does."""
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,5 +128,5 @@ def test_outside_a_cluster_is_said_so(account: Path) -> None:
 
 def test_an_authority_that_is_none_is_refused(account: Path) -> None:
     (account / "ca.crt").write_text("no certificate")
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(DiscoveryError, match=r"ca\.crt: no certificate of an authority"):
         api_client(ApiServer("https://x", account))

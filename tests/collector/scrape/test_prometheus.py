@@ -134,6 +134,9 @@ def test_it_is_asked_with_the_token_that_the_file_holds_at_the_time(tmp_path: Pa
         token.write_text(f"{text}\n")
         asks(answer, source)
     assert told == {"Bearer first", "Bearer second"}
+    token.write_bytes(b"\xff\xfe")
+    with pytest.raises(ScrapeError, match="no token: .*2 bytes that are no bearer token"):
+        asks(answer, source)
     token.unlink()
     with pytest.raises(ScrapeError, match="no token"):
         asks(answer, source)

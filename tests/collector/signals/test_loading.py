@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tailburn.collector.signals.catalogue import Form, part_of
-from tailburn.collector.signals.loading import SHIPPED, SignalsError, load_catalogue
+from tailburn.collector.signals.loading import SHIPPED, load_catalogue
+from tailburn.engine.problems import BadFiles
 from tests.collector.signals.reading import values, write
 
 OURS = """\
@@ -25,7 +26,7 @@ sources:
 
 
 def faults(folder: Path, text: str) -> list[str]:
-    with pytest.raises(SignalsError) as told:
+    with pytest.raises(BadFiles) as told:
         load_catalogue([write(folder, text)])
     return [f"{p.line}: {p.field}: {p.wanted}" for p in told.value.problems]
 
@@ -140,6 +141,6 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> 
 def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     text = "signals:\n  x: {kind: gauge}\nsources:\n  - {source: vllm}\n"
     assert [fault.split(":")[0] for fault in faults(tmp_path, text)] == ["2", "4"]
-    with pytest.raises(SignalsError) as told:
+    with pytest.raises(BadFiles) as told:
         load_catalogue([tmp_path / "none.yaml", write(tmp_path, text)])
     assert len(told.value.problems) == 3
