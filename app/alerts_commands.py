@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from tailburn.app.options import SloInput
+from tailburn.app.options import SloInput, SloPaths
 
 alerts_app = typer.Typer(
     help="Alerts: routes, inhibition and messages for Alertmanager.",
@@ -21,7 +21,8 @@ _WAYS = (
 
 @alerts_app.command()
 def routes(
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
     out: Annotated[
         str,
         typer.Option(
@@ -58,15 +59,18 @@ def routes(
     ] = False,
 ) -> None:
     """Write an Alertmanager configuration: routes, inhibition, receivers, all for the alerts
-    of these SLOs alone. What amtool refuses is not written."""
+    of these SLOs alone. What amtool refuses is not written.
+
+    tailburn alerts routes slo/ --out alertmanager.yml --page pagerduty --ticket slack:#llm
+    """
     from tailburn.app import alerts_files
     from tailburn.app.errors import UserError
-    from tailburn.app.slo_files import load_slos
+    from tailburn.app.slo_files import load_given
 
     if check and out == "-":
         raise UserError("--check compares with a file: name it with --out FILE")
     ways = alerts_files.deliveries(page or [], ticket or [])
-    slos = load_slos([_source(given) for given in inputs])
+    slos = load_given(paths, inputs)
     files = alerts_files.render(slos, ways, into, secrets, smarthost, out)
     if check:
         found = alerts_files.differing(files)
@@ -87,13 +91,17 @@ def check(
     config: Annotated[
         Path, typer.Argument(metavar="FILE", help="Configuration of an Alertmanager.")
     ],
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
 ) -> None:
-    """Ask amtool where each alert of the SLOs goes; ends with 1 if one goes past its route."""
-    from tailburn.app import alerts_files
-    from tailburn.app.slo_files import load_slos
+    """Ask amtool where each alert of the SLOs goes; ends with 1 if one goes past its route.
 
-    slos = load_slos([_source(given) for given in inputs])
+    tailburn alerts check alertmanager.yml slo/
+    """
+    from tailburn.app import alerts_files
+    from tailburn.app.slo_files import load_given
+
+    slos = load_given(paths, inputs)
     strays = 0
     for arrival in alerts_files.arrivals(config, slos):
         typer.echo(str(arrival))
@@ -105,11 +113,10 @@ def check(
 
 @alerts_app.command()
 def template() -> None:
-    """Print the message templates, which belong beside the configuration as tailburn.tmpl."""
+    """Print the message templates, which belong beside the configuration as tailburn.tmpl.
+
+    tailburn alerts template
+    """
     from tailburn.alerts.alertmanager.template import template as text
 
     sys.stdout.write(text())
-
-
-def _source(given: str) -> Path | Literal["-"]:
-    return "-" if given == "-" else Path(given)

@@ -30,6 +30,8 @@ def explain(
 
     Times to fire and to end are given as `8.6m / 4.3m`, for a share of bad requests that sets in
     at once. Ends with 1 if no page can come within 10 minutes when all requests are bad.
+
+    tailburn slo explain slo/chat.yaml --at 5%,50%
     """
     from tailburn.app.calculators import explain_text as text
     from tailburn.app.calculators.courses import shares_of
@@ -110,6 +112,8 @@ def simulate(
 
     Before the course all was well at the same traffic, and after it all is well again until the
     last alert has ended. A calendar window is taken as one that is full, at its end.
+
+    tailburn slo simulate slo/chat.yaml 0.1%:1h 10%:20m
     """
     from tailburn.app.calculators import simulate_text as text
     from tailburn.app.calculators.simulating import chosen, rows_of, simulated

@@ -53,7 +53,10 @@ slo_app.command()(simulate)
 @cli.command()
 @with_settings
 def serve(config: Config = None, **flags: object) -> None:
-    """Take telemetry in and serve metrics, health and the API, until SIGTERM."""
+    """Take telemetry in and serve metrics, health and the API, until SIGTERM.
+
+    tailburn serve --store var/tailburn --slo slo/
+    """
     gc.disable()  # all that is imported stays: looking for garbage in it delays the start
     from tailburn.app.serve import serve_until_told
     from tailburn.app.settings_sources import load_settings
@@ -87,7 +90,12 @@ def replay(
     ] = None,
     config: Config = None,
 ) -> None:
-    """Take recorded telemetry in, at the receive times it was recorded with."""
+    """Take recorded telemetry in, at the receive times it was recorded with.
+
+    tailburn replay recorded/ --store var/tailburn
+
+    tailburn replay recorded/ --to http://localhost:4318 --speed 10
+    """
     from tailburn.app.errors import UserError
     from tailburn.app.replay.commands import replay_into, replay_to
     from tailburn.app.settings_sources import load_settings
@@ -133,8 +141,9 @@ def demo(
 ) -> None:
     """Serve a simulated fleet: a day that is well, then a fault, then real time.
 
-    [dim]tailburn demo --fault S1 --store var/demo --afresh
-    tailburn demo --capture --store var/demo --afresh[/dim]
+    tailburn demo --fault S1 --store var/demo --afresh
+
+    tailburn demo --capture --store var/demo --afresh
     """
     from tailburn.app.settings_sources import load_settings
 
@@ -168,7 +177,10 @@ def tails(
     where: Where = None,
     json: AsJson = False,
 ) -> None:
-    """Quantiles of every clock, with their error."""
+    """Quantiles of every clock, with their error.
+
+    tailburn tails --since 1h --by model,replica
+    """
     from tailburn.app.reading import Reader
 
     Reader(store, config, since, until, model, where, json).tails(by, exact)
@@ -184,7 +196,10 @@ def requests(
     where: Where = None,
     json: AsJson = False,
 ) -> None:
-    """One row per request, oldest first."""
+    """One row per request, oldest first.
+
+    tailburn requests --since 15m --where outcome=error --json
+    """
     from tailburn.app.reading import Reader
 
     Reader(store, config, since, until, model, where, json).requests()
@@ -209,7 +224,10 @@ def hops(
     where: Where = None,
     json: AsJson = False,
 ) -> None:
-    """Where the time went, hop by hop; and the rules that recognise hops."""
+    """Where the time went, hop by hop; and the rules that recognise hops.
+
+    tailburn hops --since 15m --slowest 5%
+    """
     if context.invoked_subcommand is not None:
         return
     from tailburn.app.reading import Reader
@@ -287,7 +305,10 @@ def trace(
     config: Config = None,
     json: AsJson = False,
 ) -> None:
-    """A trace as a waterfall of hops, with each request's breakdown below."""
+    """A trace as a waterfall of hops, with each request's breakdown below.
+
+    tailburn trace 4bf92f3577b34da6a3ce929d0e0e4736
+    """
     from tailburn.app.reading import Reader
 
     Reader(store, config, None, None, None, None, json).trace(trace_id)
@@ -295,7 +316,10 @@ def trace(
 
 @cli.command()
 def balance(store: StoreFolder = None, config: Config = None, json: AsJson = False) -> None:
-    """Every span received, and what became of it, per resource."""
+    """Every span received, and what became of it, per resource.
+
+    tailburn balance --store var/tailburn
+    """
     from tailburn.app.reading import Reader
 
     Reader(store, config, None, None, None, None, json).balance()
@@ -304,7 +328,10 @@ def balance(store: StoreFolder = None, config: Config = None, json: AsJson = Fal
 @cli.command()
 @with_settings
 def doctor(config: Config = None, json: AsJson = False, **flags: object) -> None:
-    """Look at ports, disk, clock, permissions and what arrives; say what to do."""
+    """Look at ports, disk, clock, permissions and what arrives; say what to do.
+
+    tailburn doctor --store var/tailburn
+    """
     from tailburn.app.doctor.examine import examine
     from tailburn.app.settings_sources import load_settings
 

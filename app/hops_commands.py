@@ -18,7 +18,10 @@ def check(
     ],
     json: AsJson = False,
 ) -> None:
-    """Say all that is wrong with files of rules, with file and line; ends with 1 if anything is."""
+    """Say all that is wrong with files of rules, with file and line; ends with 1 if anything is.
+
+    tailburn hops check our-hops.yaml
+    """
     from tailburn.app.terminal.output import json_lines
     from tailburn.app.terminal.text import harmless
     from tailburn.collector.hops.check import check_files
@@ -59,7 +62,10 @@ def explain(
     config: Config = None,
     json: AsJson = False,
 ) -> None:
-    """Show for each span which rule matched and why, and what no rule knows."""
+    """Show for each span which rule matched and why, and what no rule knows.
+
+    tailburn hops explain recorded/ --rules our-hops.yaml
+    """
     from tailburn.app.explaining import (
         TRACE_ID,
         as_rows,

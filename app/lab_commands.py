@@ -31,7 +31,7 @@ class SeverityName(StrEnum):
 def list_(json: AsJson = False) -> None:
     """Every scenario: the faults S1 to S35, and what is no fault, N1 to N6.
 
-    [dim]tailburn lab list[/dim]
+    tailburn lab list
     """
     from tailburn.app.terminal.output import draw, json_lines
     from tailburn.app.wind_tunnel.words import scenario_rows, scenarios_table
@@ -49,7 +49,7 @@ def explain(
 ) -> None:
     """What is broken, what one should see and why, and what looks much the same.
 
-    [dim]tailburn lab explain S23[/dim]
+    tailburn lab explain S23
     """
     from tailburn.app.terminal.output import json_lines, stdout
     from tailburn.app.wind_tunnel.words import explained, explanation_row
@@ -245,9 +245,11 @@ def run(
 
     A service must go by the lab's clock: tailburn serve --clock telemetry
 
-    [dim]tailburn lab run S8 --hours 2 --out runs/slow-memory
+    tailburn lab run S8 --hours 2 --out runs/slow-memory
+
     tailburn lab run S1 S15 --severity strong --to http://127.0.0.1:4318
-    tailburn lab run --live --hours 24 --rate 5 --to http://127.0.0.1:4318[/dim]
+
+    tailburn lab run --live --hours 24 --rate 5 --to http://127.0.0.1:4318
     """
     from tailburn.app.wind_tunnel.asked import Asked
     from tailburn.app.wind_tunnel.running import run_lab

@@ -43,14 +43,17 @@ Ago = Annotated[
     str,
     typer.Option("--ago", metavar="TIME", help="Against the same window so long before."),
 ]
-SloInput = Annotated[
-    list[str],
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="FILE|DIR|-",
-        help="SLOs: a file, a folder of them, or - for standard input; repeatable.",
+SloPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATH...",
+        help="Files of SLOs, folders of them (.yaml, .yml), or - for standard input.",
+        show_default=False,
     ),
+]
+SloInput = Annotated[
+    list[Path] | None,
+    typer.Option("--input", "-i", metavar="PATH", help="The same; repeatable."),
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")

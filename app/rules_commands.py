@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tailburn.app.options import AsJson, SloInput
+from tailburn.app.options import AsJson, SloInput, SloPaths
 
 rules_app = typer.Typer(
     help="Rules: an SLO becomes recording and alerting rules for Prometheus.",
@@ -32,7 +32,8 @@ class CompatWith(StrEnum):
 
 @rules_app.command()
 def generate(
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
     out: Annotated[
         str,
         typer.Option(
@@ -54,12 +55,15 @@ def generate(
         typer.Option("--check", help="Write nothing; end with 1 if the folder is out of date."),
     ] = False,
 ) -> None:
-    """Write the rules of SLOs; the same SLOs give the same bytes."""
+    """Write the rules of SLOs; the same SLOs give the same bytes.
+
+    tailburn rules generate slo/ --out rules/
+    """
     from tailburn.app import rules_files
     from tailburn.app.errors import UserError
-    from tailburn.app.slo_files import load_slos
+    from tailburn.app.slo_files import load_given
 
-    slos = load_slos([_source(given) for given in inputs])
+    slos = load_given(paths, inputs)
     chosen: Literal["sloth"] | None = "sloth" if compat is CompatWith.SLOTH else None
     if out == "-":
         if check:
@@ -89,7 +93,10 @@ def diff(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Rules to be, given in the same way.")],
     json: AsJson = False,
 ) -> None:
-    """Compare two sets of rules by meaning, warn of lost history; ends with 1 if they differ."""
+    """Compare two sets of rules by meaning, warn of lost history; ends with 1 if they differ.
+
+    tailburn rules diff rules/ new-rules/
+    """
     from tailburn.app.rules_files import read_rules
     from tailburn.app.terminal.output import json_lines
     from tailburn.app.terminal.text import harmless

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import AsJson, SloInput
+from tailburn.app.options import AsJson, SloInput, SloPaths
 
 
 def check_rules(
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 1 for warnings too, not for errors only.")
     ] = False,
@@ -45,15 +46,18 @@ def check_rules(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Find what is well written and can not work: one line for each finding, with its code."""
+    """Find what is well written and can not work: one line for each finding, with its code.
+
+    tailburn rules check slo/ --prometheus http://localhost:9090
+    """
     from tailburn.app.rules_checking import known_from, lines_of
-    from tailburn.app.slo_files import load_slos
+    from tailburn.app.slo_files import load_given
     from tailburn.app.terminal.output import json_lines
     from tailburn.app.terminal.text import harmless
     from tailburn.rules.lint.checks import lint, lint_text
     from tailburn.rules.lint.finding import Severity
 
-    slos = load_slos([Path(given) for given in inputs])
+    slos = load_given(paths, inputs)
     texts = [(str(path), lines_of(path)) for path in existing or ()]
     known = known_from(rate, retention, prometheus)
     findings = list(lint(slos, known))
@@ -71,7 +75,8 @@ def check_rules(
 
 
 def test_rules(
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
     rules: Annotated[
         str | None,
         typer.Option(
@@ -92,14 +97,16 @@ def test_rules(
 
     Each test is a course of traffic (an outage, a slow burn, a gap in the data, ...) and asks
     every alert just before and just after it must come and go.
+
+    tailburn rules test slo/ --out tests/
     """
     from tailburn.app.promtool import find_promtool
     from tailburn.app.rules_testing import run_all, write_tests
-    from tailburn.app.slo_files import load_slos
+    from tailburn.app.slo_files import load_given
     from tailburn.app.terminal.output import json_lines
     from tailburn.app.terminal.text import harmless
 
-    slos = load_slos([Path(given) for given in inputs])
+    slos = load_given(paths, inputs)
     with tempfile.TemporaryDirectory(prefix="tailburn-") as temporary:
         folder = out or Path(temporary)
         written = write_tests(slos, None if rules is None else Path(rules), folder)

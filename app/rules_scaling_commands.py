@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import SloInput
+from tailburn.app.options import SloInput, SloPaths
 
 
 class Part(StrEnum):
@@ -31,7 +31,8 @@ class EngineName(StrEnum):
 
 
 def scaling(
-    inputs: SloInput,
+    paths: SloPaths = None,
+    inputs: SloInput = None,
     slo: Annotated[
         str | None,
         typer.Option("--slo", metavar="NAME", help="Which SLO, where there are several."),
@@ -84,11 +85,13 @@ def scaling(
     """Write scaling signals as recording rules, and the HPA or ScaledObject that reads them.
 
     The signals rest on the rules of `tailburn rules generate`: load both.
+
+    tailburn rules scaling slo/chat.yaml --deployment vllm --part keda
     """
     from tailburn.app import rules_scaling as made
-    from tailburn.app.slo_files import load_slos, write_whole
+    from tailburn.app.slo_files import load_given, write_whole
 
-    chosen = made.chosen(load_slos([Path(given) for given in inputs]), slo)
+    chosen = made.chosen(load_given(paths, inputs), slo)
     asked = made.Asked(
         slo=chosen,
         deployment=deployment or chosen.name,

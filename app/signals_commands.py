@@ -51,6 +51,8 @@ def check(
     """Say per target which signals are found, under which name, and what is blind without the rest.
 
     Ends with 1 where a target can't be read or something that the walk needs is missing.
+
+    tailburn signals check localhost:8000 --all
     """
     from tailburn.app.settings_sources import load_settings
     from tailburn.app.signals_checking import Asked, check_targets
@@ -69,7 +71,10 @@ def list_signals(
     config: Config = None,
     json: AsJson = False,
 ) -> None:
-    """List every signal: its unit, who tells it, and what is blind without it."""
+    """List every signal: its unit, who tells it, and what is blind without it.
+
+    tailburn signals list --sources
+    """
     from tailburn.app.settings_sources import load_settings
     from tailburn.app.signals_listing import list_all, list_sources
 

@@ -53,7 +53,10 @@ def init(
     output: Output = Path("-"),
     force: Force = False,
 ) -> None:
-    """Write a first, commented file, with usual figures for one kind of serving."""
+    """Write a first, commented file, with usual figures for one kind of serving.
+
+    tailburn slo init --preset chat --output slo/chat.yaml
+    """
     from tailburn.app.errors import UserError
     from tailburn.app.slo_files import told, write_documents
     from tailburn.engine.slo.parse import parse
@@ -68,7 +71,10 @@ def init(
 
 @slo_app.command()
 def check(paths: SloPaths, json: AsJson = False) -> None:
-    """Say all that is wrong with files of SLOs, with file and line; ends with 2 if anything is."""
+    """Say all that is wrong with files of SLOs, with file and line; ends with 2 if anything is.
+
+    tailburn slo check slo/
+    """
     from tailburn.app.errors import UserError
     from tailburn.app.slo_files import check_slos, told
     from tailburn.app.slo_tables import budget_rows, budget_table, clock_lines
@@ -92,7 +98,10 @@ def check(paths: SloPaths, json: AsJson = False) -> None:
 
 @slo_app.command()
 def schema() -> None:
-    """Print the JSON Schema of a file of SLOs, for editors that complete and check as you type."""
+    """Print the JSON Schema of a file of SLOs, for editors that complete and check as you type.
+
+    tailburn slo schema
+    """
     from tailburn.app.slo_files import schema_text
 
     typer.echo(schema_text(), nl=False)
@@ -117,7 +126,10 @@ def import_(
     ] = False,
     force: Force = False,
 ) -> None:
-    """Make SLOs of Sloth or OpenSLO ours; what can't be carried over is listed on stderr."""
+    """Make SLOs of Sloth or OpenSLO ours; what can't be carried over is listed on stderr.
+
+    tailburn slo import sloth/ --output slo/
+    """
     from tailburn.app.errors import UserError
     from tailburn.app.slo_files import read_texts, told, write_documents
     from tailburn.engine.slo.exchange.importing import import_slos
@@ -147,7 +159,10 @@ def export(
         bool, typer.Option("--strict", help="End with 1 if OpenSLO can't say something.")
     ] = False,
 ) -> None:
-    """Write SLOs as OpenSLO v1, one for each budget; what it can't say is listed on stderr."""
+    """Write SLOs as OpenSLO v1, one for each budget; what it can't say is listed on stderr.
+
+    tailburn slo export slo/ --output openslo.yaml
+    """
     from tailburn.app.slo_files import load_slos, write_whole
     from tailburn.app.slo_queries import queries_of
     from tailburn.engine.slo.exchange.openslo_writing import export_openslo

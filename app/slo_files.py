@@ -34,6 +34,14 @@ def load_slos(paths: Sequence[Source]) -> tuple[Slo, ...]:
     return slos
 
 
+def load_given(*paths: Sequence[Path] | None) -> tuple[Slo, ...]:
+    """As `load_slos`, of all that was named on the command line, one way or the other."""
+    named = [path for some in paths for path in some or ()]
+    if not named:
+        raise UserError("no SLOs: name files or folders of them, or - for standard input")
+    return load_slos(named)
+
+
 def told(problem: Problem) -> str:
     """A problem as one line that no text of the file can act through on a terminal."""
     return harmless(str(problem))

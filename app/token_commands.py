@@ -44,7 +44,10 @@ def add(
     config: Config = None,
     json: AsJson = False,
 ) -> None:
-    """Make a token and print it, once: it is kept only as a hash."""
+    """Make a token and print it, once: it is kept only as a hash.
+
+    tailburn token add gateway --scope ingest
+    """
     from tailburn.app.access import issue
     from tailburn.app.terminal.output import json_lines, stderr
 
@@ -64,7 +67,10 @@ def add(
 
 @token_app.command(name="list")
 def list_(store: StoreFolder = None, config: Config = None, json: AsJson = False) -> None:
-    """List all tokens, revoked ones too; secrets can't be shown again."""
+    """List all tokens, revoked ones too; secrets can't be shown again.
+
+    tailburn token list --json
+    """
     from tailburn.app.terminal.output import json_lines, stderr, stdout
 
     with _tokens(store, config) as tokens:
@@ -86,7 +92,10 @@ def revoke(
     config: Config = None,
     json: AsJson = False,
 ) -> None:
-    """Take a token back; a running service refuses it within a second."""
+    """Take a token back; a running service refuses it within a second.
+
+    tailburn token revoke gateway
+    """
     from tailburn.app.errors import UserError
     from tailburn.app.terminal.output import json_lines, stderr
 

@@ -1,10 +1,16 @@
 """The command line itself: quick help, one-line errors."""
 
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
+from tailburn.app.cli import cli
 from tests.app.conftest import Run
 
 COMMANDS = (
@@ -22,6 +28,29 @@ def test_help_names_every_command(run: Run) -> None:
 def test_every_command_explains_itself(run: Run, command: str) -> None:
     answer = run(command, "--help")
     assert answer.code == 0 and len(answer.out.splitlines()) > 6
+
+
+def _commands(command: object, name: str) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
+    """Each that does something, by its whole name."""
+    if isinstance(command, TyperGroup):
+        if command.invoke_without_command:
+            yield name, command
+        for own, below in command.commands.items():
+            yield from _commands(below, f"{name} {own}")
+    elif isinstance(command, TyperCommand):
+        yield name, command
+
+
+LEAVES = dict(_commands(get_command(cli), "tailburn"))
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_help_shows_a_call_that_is_taken(name: str) -> None:
+    examples = re.findall(rf"^{name}(?: .*)?$", LEAVES[name].help or "", re.MULTILINE)
+    assert examples
+    for example in examples:
+        arguments = shlex.split(example, posix=True)[len(name.split()) :]
+        LEAVES[name].make_context(name, arguments)
 
 
 def test_help_loads_nothing_that_only_commands_need() -> None:
