@@ -1,6 +1,6 @@
 """Every table of the state database. Times are ns since the epoch, `_ns`."""
 
-from sqlalchemy import BigInteger, Index, LargeBinary, MetaData, String, text
+from sqlalchemy import BigInteger, Float, Index, LargeBinary, MetaData, String, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -54,3 +54,75 @@ class ShownSeries(Base):
     definition: Mapped[str] = mapped_column(String(16), primary_key=True)
     by: Mapped[str] = mapped_column(primary_key=True)  # dimensions and their values, as JSON
     shown_ns: Mapped[int] = mapped_column(BigInteger)
+
+
+class SloVersion(Base):
+    """A budget as it was defined for a time; `engine.slo.definition` names its versions."""
+
+    __tablename__ = "slo_versions"
+
+    slo: Mapped[str] = mapped_column(String(128), primary_key=True)
+    objective: Mapped[str] = mapped_column(String(64), primary_key=True)
+    definition: Mapped[str] = mapped_column(String(16), primary_key=True)
+    document: Mapped[str]  # the budget and its SLO, as JSON
+    first_seen_ns: Mapped[int] = mapped_column(BigInteger)
+    retired_ns: Mapped[int | None] = mapped_column(BigInteger)  # no longer loaded; null: in force
+
+
+class AlertRow(Base):
+    """An alert that is pending, firing or frozen, as it was last evaluated."""
+
+    __tablename__ = "alert_states"
+
+    alertname: Mapped[str] = mapped_column(String(64), primary_key=True)
+    slo: Mapped[str] = mapped_column(String(128), primary_key=True)
+    objective: Mapped[str] = mapped_column(String(64), primary_key=True)
+    severity: Mapped[str] = mapped_column(String(16), primary_key=True)
+    long: Mapped[str] = mapped_column(String(16), primary_key=True)
+    short: Mapped[str] = mapped_column(String(16), primary_key=True)
+    by: Mapped[str] = mapped_column(primary_key=True)  # dimensions and their values, as JSON
+    state: Mapped[str] = mapped_column(String(16))
+    since_ns: Mapped[int] = mapped_column(BigInteger)  # in this state
+    active_since_ns: Mapped[int | None] = mapped_column(BigInteger)  # in trouble, without a break
+    value: Mapped[float | None] = mapped_column(Float)
+    why: Mapped[str]
+
+
+class FlipRow(Base):
+    """One change of the state of an alert. Rows are only ever added and then delivered."""
+
+    __tablename__ = "alert_flips"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    alertname: Mapped[str] = mapped_column(String(64))
+    slo: Mapped[str] = mapped_column(String(128))
+    objective: Mapped[str] = mapped_column(String(64))
+    severity: Mapped[str] = mapped_column(String(16))
+    long: Mapped[str] = mapped_column(String(16))
+    short: Mapped[str] = mapped_column(String(16))
+    by: Mapped[str]
+    old: Mapped[str] = mapped_column(String(16))
+    new: Mapped[str] = mapped_column(String(16))
+    at_ns: Mapped[int] = mapped_column(BigInteger)
+    value: Mapped[float | None] = mapped_column(Float)
+    reason: Mapped[str]
+    delivered_ns: Mapped[int | None] = mapped_column(BigInteger)
+
+    __table_args__ = (
+        Index("ix_alert_flips_at_ns", "at_ns"),
+        Index(
+            "ix_alert_flips_undelivered",
+            "id",
+            sqlite_where=text("delivered_ns IS NULL"),
+            postgresql_where=text("delivered_ns IS NULL"),
+        ),
+    )
+
+
+class Evaluated(Base):
+    """Up to which minute the alerts have been evaluated; one row for each thing evaluated."""
+
+    __tablename__ = "evaluated"
+
+    what: Mapped[str] = mapped_column(String(16), primary_key=True)
+    minute_ns: Mapped[int] = mapped_column(BigInteger)

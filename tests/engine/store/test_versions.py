@@ -1,0 +1,93 @@
+"""Which definitions of budgets are in force, over starts with other files."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tailburn.engine.slo.definition import definition_of
+from tailburn.engine.slo.model import Clock, Place, Slo, Tier, objectives
+from tailburn.engine.store.state.database import State, open_state, state_path
+from tailburn.engine.store.state.versions import Edit, Versions
+
+CHAT = Slo(
+    "chat",
+    Place("chat.yaml", 1),
+    clocks={Clock.TTFT: {Tier.ACCEPTABLE: {"p95": 0.5}}},
+    availability_ratio=0.999,
+)
+STRICTER = replace(CHAT, availability_ratio=0.9999)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    opened = open_state(state_path(tmp_path))
+    yield opened
+    opened.close()
+
+
+def version(slo: Slo, name: str) -> str:
+    return next(definition_of(slo, o) for o in objectives(slo) if o.name == name)
+
+
+def test_the_first_load_is_all_new_and_the_second_changes_nothing(state: State) -> None:
+    versions = Versions(state)
+
+    first, second = versions.load([CHAT], 11), versions.load([CHAT], 12)
+
+    assert first == [
+        Edit("chat", "availability", None, version(CHAT, "availability")),
+        Edit("chat", "ttft_p95", None, version(CHAT, "ttft_p95")),
+    ]
+    assert second == []
+    assert [(row.first_seen_ns, row.retired_ns) for row in versions.all()] == [(11, None)] * 2
+
+
+def test_an_edit_retires_the_old_definition_of_that_objective_alone(state: State) -> None:
+    versions = Versions(state)
+    versions.load([CHAT], 11)
+
+    edits = versions.load([STRICTER], 21)
+
+    old, new = version(CHAT, "availability"), version(STRICTER, "availability")
+    assert edits == [Edit("chat", "availability", old, new)]
+    in_force = {(r.objective, r.definition): r.retired_ns for r in versions.all()}
+    assert in_force == {
+        ("availability", old): 21,
+        ("availability", new): None,
+        ("ttft_p95", version(CHAT, "ttft_p95")): None,
+    }
+
+
+def test_a_definition_that_comes_back_is_in_force_again_since_its_first_day(state: State) -> None:
+    versions = Versions(state)
+    for at_ns, slo in ((11, CHAT), (21, STRICTER), (31, CHAT)):
+        versions.load([slo], at_ns)
+
+    rows = {r.definition: r for r in versions.all() if r.objective == "availability"}
+
+    back, gone = rows[version(CHAT, "availability")], rows[version(STRICTER, "availability")]
+    assert (back.first_seen_ns, back.retired_ns) == (11, None)
+    assert (gone.first_seen_ns, gone.retired_ns) == (21, 31)
+
+
+def test_an_slo_that_is_gone_is_told_and_kept(state: State) -> None:
+    versions = Versions(state)
+    versions.load([CHAT], 11)
+
+    edits = versions.load([], 21)
+
+    assert [(e.objective, e.new) for e in edits] == [("availability", None), ("ttft_p95", None)]
+    assert all(row.retired_ns == 21 for row in versions.all())
+
+
+def test_the_document_says_what_was_promised(state: State) -> None:
+    versions = Versions(state)
+    versions.load([CHAT], 11)
+
+    documents = {row.objective: json.loads(row.document) for row in versions.all()}
+
+    assert documents["ttft_p95"]["objective"]["threshold_s"] == 0.5
+    assert documents["availability"]["slo"]["place"] == {"file": "chat.yaml", "line": 1}
