@@ -1,11 +1,12 @@
 """Traces that have left memory, and how they come back when more of their spans arrive."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
@@ -34,6 +35,15 @@ class Past(Protocol):
 def trace_ids(words: U64) -> TraceIds:
     """Ids as the store has them, of ids as pairs of words: (n, 2)."""
     return np.ascontiguousarray(words).view("S16").reshape(-1)
+
+
+def of_traces(tables: Sequence[pa.Table], traces: TraceIds) -> pa.Table:
+    """The rows of these traces among tables of one schema, SPANS or REQUESTS; at least one."""
+    ids = [one.ljust(16, b"\0") for one in traces.tolist()]
+    in_hex = pa.types.is_string(tables[0].schema.field("trace_id").type)
+    wanted = pa.array([i.hex() for i in ids]) if in_hex else pa.array(ids, pa.binary(16))
+    found = [table.filter(pc.is_in(table["trace_id"], wanted)) for table in tables]
+    return pa.concat_tables(found).unify_dictionaries()
 
 
 class ClosedTraces:

@@ -20,7 +20,7 @@ from tailburn.collector.otlp.decoder import Decoder
 from tailburn.collector.otlp.dictionary import Dictionary
 from tailburn.collector.otlp.plausible import REASONS, judge
 from tailburn.collector.otlp.resources import Resources
-from tailburn.collector.past import ClosedTraces, Past, spans_again, trace_ids
+from tailburn.collector.past import ClosedTraces, Past, of_traces, spans_again, trace_ids
 from tailburn.collector.spans import SpanBatch
 from tailburn.collector.stitch import intake as taken
 from tailburn.collector.stitch import layout as at
@@ -109,6 +109,7 @@ class Pipeline:
         self._kept: list[kept.KeptSpans] = []
         self._rows: list[Rows] = []
         self._taken_back: list[Rows] = []
+        self._finished: dict[str, list[pa.Table]] = {}
         self._signals: list[pa.Table] = []
         self._pending_spans = 0
         self._first_with_headers = np.array(
@@ -169,11 +170,22 @@ class Pipeline:
 
     def pending_rows(self) -> int:
         """Rows that `take_rows` would give."""
+        finished = sum(t.num_rows for tables in self._finished.values() for t in tables)
         signals = sum(t.num_rows for t in self._signals)
-        return self._pending_spans + sum(len(r) for r in self._rows) + signals
+        return self._pending_spans + sum(len(r) for r in self._rows) + finished + signals
 
     def take_rows(self) -> dict[str, pa.Table]:
         """Finished rows per table since the last call; tables without rows are left out."""
+        self._finish_rows()
+        finished, self._finished = self._finished, {}
+        if self._signals:
+            finished["signals"] = [table.cast(SIGNALS) for table in self._signals]
+            self._signals = []
+        tables = {name: pa.concat_tables(parts) for name, parts in finished.items()}
+        return {name: table for name, table in tables.items() if table.num_rows}
+
+    def _finish_rows(self) -> None:
+        """Make tables of what was stitched and kept since the last call."""
         tables: dict[str, pa.Table] = {}
         texts = self.dictionary.texts
         if self._rows:
@@ -189,10 +201,8 @@ class Pipeline:
             self._rows, self._taken_back = [], []
         if self._kept:
             tables["spans"] = self._spans_table(texts)
-        if self._signals:
-            tables["signals"] = pa.concat_tables(self._signals).cast(SIGNALS)
-            self._signals = []
-        return {name: table for name, table in tables.items() if table.num_rows}
+        for name, table in tables.items():
+            self._finished.setdefault(name, []).append(table)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything needed to go on, after `take_rows` was called and its rows published."""
@@ -281,7 +291,8 @@ class Pipeline:
         if not known.any():
             return
         ids = trace_ids(words[known])
-        spans = self._past.spans_of(ids)
+        self._finish_rows()  # what was given since `take_rows` isn't in the store yet
+        spans = self._given_before("spans", self._past.spans_of(ids), ids)
         spans = spans.filter(pc.is_null(spans["quarantined"]))
         if self._again is None:
             self._again = Decoder(
@@ -295,9 +306,13 @@ class Pipeline:
         fate[repeated & np.isin(trace_ids(batch.trace), ids)] = taken.DUPLICATE
         self._bring_back_rows(ids, fresh[known])
 
+    def _given_before(self, name: str, stored: pa.Table, ids: TraceIds) -> pa.Table:
+        return of_traces([stored, *self._finished.get(name, [])], ids)
+
     def _bring_back_rows(self, ids: TraceIds, traces: NDArray[np.int64]) -> None:
         assert self._past is not None
-        rows = self._past.requests_of(ids).sort_by([("version", "descending")])
+        rows = self._given_before("requests", self._past.requests_of(ids), ids)
+        rows = rows.sort_by([("version", "descending")])
         _, newest = np.unique(np.array(rows["request_id"].to_pylist()), return_index=True)
         rows = rows.take(pa.array(newest))
         out, hops_ns = read_back(rows, self.dictionary.code)

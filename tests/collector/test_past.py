@@ -1,5 +1,6 @@
 """Traces that left memory: what is sent again counts once, what is new makes a new version."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,11 +50,12 @@ class Published:
 
 
 def given(
-    deliveries: Sequence[Delivery], head: bytes = b""
+    deliveries: Sequence[Delivery], head: bytes = b"", published_until_s: float = math.inf
 ) -> tuple[list[dict[str, object]], Pipeline]:
     """Every version of every row, from a pipeline that forgets a second after closing.
 
-    With a `head` every trace's id begins with it.
+    With a `head` every trace's id begins with it. The store is behind: it has what was given
+    up to `published_until_s`.
     """
     rules = shipped_rules()
     decoder = Decoder(rules.wanted)
@@ -72,7 +74,8 @@ def given(
         sent = headed(body(delivery.spans), head)
         decoder.add(sent, received_ns=delivery.received_ns, tenant="default")
         pipeline.add(decoder.take(), decoder.take_rejected())
-        published.take(pipeline.take_rows())
+        if delivery.at_s <= published_until_s:
+            published.take(pipeline.take_rows())
     pipeline.advance(deliveries[-1].received_ns + 100 * SECOND_NS)
     published.take(pipeline.take_rows())
     return published.tables["requests"].to_pylist(), pipeline
@@ -123,10 +126,13 @@ def test_of_traces_whose_ids_begin_alike_the_right_one_comes_back(head: bytes) -
     assert sum(line.fates["duplicate"] for line in pipeline.balance.lines()) == len(WITHOUT_SENDS)
 
 
-def test_a_span_that_comes_long_after_makes_the_row_it_would_have_made() -> None:
+@pytest.mark.parametrize("published_until_s", [math.inf, 2, 0], ids=["all", "spans", "nothing"])
+def test_a_span_that_comes_long_after_makes_the_row_it_would_have_made(
+    published_until_s: float,
+) -> None:
     early = [span for span in WITHOUT_SENDS if span.span != "engine"]
     late = [span for span in WITHOUT_SENDS if span.span == "engine"]
-    rows, _ = given([at(2, *early), *OTHERS, at(400, *late)])
+    rows, _ = given([at(2, *early), *OTHERS, at(400, *late)], b"", published_until_s)
     whole, _ = given([at(2, *WITHOUT_SENDS)])
     versions = of_first(rows)
     assert [row["version"] for row in versions] == [1, 2]
