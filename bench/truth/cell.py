@@ -42,10 +42,11 @@ class Listening:
         for first in range(0, minutes, BLOCK):
             until = motion.now_ns + min(BLOCK, minutes - first) * MINUTE_NS
             one = motion.advance(until)
-            heard = self._ear.hear(one.attempts, one.start_ns, one.end_ns)
+            arrived = self._ear.arrived(one.attempts)
+            heard = self._ear.hear(arrived, one.start_ns, one.end_ns)
             scrapes = self._metrics.feed(one.attempts, one.samples)
             series, values = self._scraped.hear(scrapes, one.start_ns, one.end_ns)
-            yield Told(one, with_metrics(heard, series, values))
+            yield Told(one, arrived, with_metrics(heard, series, values))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """What is run: scenarios x severities x rates x seeds, controls and quiet time between them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bench.truth.slowdowns import SLOWDOWN
 from tailburn.lab.faults.catalogue import SCENARIOS, scenario
 from tailburn.lab.faults.combined import COMBINATIONS, Combination
 from tailburn.lab.faults.parts import Fault
@@ -23,6 +24,8 @@ ASKED: Final = 15
 """Minutes of a fault that cause finders are asked about."""
 FULL_SEEDS: Final = {1.0: 10, 10.0: 10, 100.0: 2}
 SEVERITIES: Final = ("weak", "medium", "strong")
+_OWN: Final[Mapping[str, Scenario | Combination]] = {**COMBINATIONS, SLOWDOWN.name: SLOWDOWN}
+"""What is run beside the catalogue's scenarios."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Cell:
     def _of(self) -> Scenario | Combination:
         if self.what == QUIET:
             return scenario("S21")
-        return COMBINATIONS[self.what] if self.what in COMBINATIONS else scenario(self.what)
+        return _OWN.get(self.what) or scenario(self.what)
 
     def profile(self, given: Profile | None) -> Profile:
         """Who asks: the workload handed in, or the one that it needs."""
@@ -80,7 +83,8 @@ class Cell:
         severity = Severity(self.severity)
         if self.what in COMBINATIONS:
             return COMBINATIONS[self.what].faults(fleet, severity, start, end, self.seed)
-        return (scenario(self.what).fault(fleet, severity, start, end, self.seed),)
+        one = SLOWDOWN if self.what == SLOWDOWN.name else scenario(self.what)
+        return (one.fault(fleet, severity, start, end, self.seed),)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def cells(ask: Ask) -> Iterator[Cell]:
 
 def _names(ask: Ask) -> Sequence[str]:
     if ask.scenarios:
-        return [n if n in COMBINATIONS or n == QUIET else scenario(n).id for n in ask.scenarios]
+        return [n if n in _OWN or n == QUIET else scenario(n).id for n in ask.scenarios]
     controls = [s.id for s in SCENARIOS.values() if not s.pages]
     faults = [s.id for s in SCENARIOS.values() if s.pages]
     every = max(len(faults) // max(len(controls), 1), 1)
@@ -126,4 +130,4 @@ def _names(ask: Ask) -> Sequence[str]:
             mixed.append(controls.pop(0))
     # A ramp of hours doesn't go with a quick look.
     combined = [c.name for c in COMBINATIONS.values() if not ask.quick or c.least_ns < 3600 * 10**9]
-    return [*mixed, *controls, *combined]
+    return [*mixed, *controls, SLOWDOWN.name, *combined]

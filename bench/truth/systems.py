@@ -13,6 +13,7 @@ from typing import Final, Protocol, Self
 
 import numpy as np
 
+from tailburn.lab.records import Attempts
 from tailburn.lab.run import Slice
 from tailburn.lab.score.heard import Heard, Series
 from tailburn.lab.score.minutes import (
@@ -36,6 +37,8 @@ class Told:
     """A stretch of whole minutes: what the fleet told in it."""
 
     slice: Slice
+    arrived: Attempts
+    """Of the slice's tries those whose spans were not lost."""
     heard: Heard
 
 

@@ -180,9 +180,8 @@ class Ear:
         self._replica_host = [hosts[i] for i in arrays.replica_host]
         self._replicas = [r.name for r in fleet.replicas]
 
-    def hear(self, attempts: Attempts, start_ns: int, end_ns: int) -> Heard:
-        """What was over from one whole minute until another."""
-        a = self._kept(attempts)
+    def hear(self, a: Attempts, start_ns: int, end_ns: int) -> Heard:
+        """Those that `arrived`, over from one whole minute until another."""
         minutes = (end_ns - start_ns) // MINUTE_NS
         over = np.maximum(np.maximum(a.client_end, a.gateway_last), a.aborted)
         minute = np.clip((over - start_ns) // MINUTE_NS, 0, minutes - 1)
@@ -196,8 +195,8 @@ class Ear:
             np.stack([values for _, values in columns], axis=1).astype(np.float32),
         )
 
-    def _kept(self, a: Attempts) -> Attempts:
-        """Those whose spans were not lost, with the clocks that hosts showed."""
+    def arrived(self, a: Attempts) -> Attempts:
+        """Those whose spans were not lost."""
         for fault in self._spoilt:
             on = (a.client_start >= fault.start_ns) & (a.client_start < fault.end_ns)
             if fault.kind == "span_loss":

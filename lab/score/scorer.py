@@ -92,8 +92,8 @@ def score(
 ) -> Scores:
     """Score what a system said of some runs.
 
-    `causes`: all that it could have answered, for the chance level. `nearest`: which causes
-    each is most easily taken for. `severities`: what counts as paged.
+    `causes`: all that it could have answered; it is asked about no other. `nearest`: which
+    causes each is most easily taken for. `severities`: what counts as paged.
     """
     matches = [
         (one, match(one.truth, one.outcome, one.spent, severities, limits)) for one in judged
@@ -104,7 +104,7 @@ def score(
     answers = [
         _Answer(t, _about(t, one.outcome, limits)) for one in judged for t in one.truth.truths
     ]
-    asked = [a for a in answers if a.truth.pages]
+    asked = [a for a in answers if a.truth.pages and a.truth.scenario in causes]
     quiet_answers = [a for a in answers if not a.truth.pages]
     hits = sum(f.page_ns is not None for _, f in found)
     resets = _by_seed((s, f.reset_ns / 1e9) for s, f in found if f.reset_ns is not None)

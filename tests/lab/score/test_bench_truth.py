@@ -54,6 +54,16 @@ def test_a_quick_run_is_one_seed_at_one_rate_and_severity() -> None:
     assert {c.severity for c in every} == {"medium", "none"}
 
 
+def test_a_slowdown_is_one_of_all_replicas_by_a_factor() -> None:
+    for severity, factor in (("weak", 1.25), ("medium", 1.5), ("strong", 2.0)):
+        cell = Cell("slowdown", severity, 10.0, 1)
+        (fault,) = cell.faults(cell.fleet(None), 10 * MINUTE)
+        assert {(t.knob, t.value, t.scope) for t in fault.settings} == {
+            ("kernel_factor", factor, "all")
+        }
+        assert fault.truth.pages
+
+
 def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
     with pytest.raises(FaultError, match="did you mean"):
         list(cells(Ask(scenarios=("S99",))))
@@ -141,7 +151,11 @@ def test_all_that_comes_after_the_fork_is_judged() -> None:
             counts[600:660] = 0
             counts[600:660, slow] = 600
         nothing = np.zeros((day, 0), np.float32)
-        return Told(cast(Any, None), Heard(number * day * MINUTE, {clock: counts}, (), nothing))
+        return Told(
+            cast(Any, None),
+            cast(Any, None),
+            Heard(number * day * MINUTE, {clock: counts}, (), nothing),
+        )
 
     warm = FixedSloSystem()
     for number in range(8):

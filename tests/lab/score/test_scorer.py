@@ -240,3 +240,11 @@ def test_scores_are_plain_json() -> None:
     run = judged(truth(fault("S1", 100, 145)), Outcome("none"))
     told = json.loads(json.dumps(scored(run).to_json(), allow_nan=False))
     assert told["delay_median_s"]["value"] == "never"
+
+
+def test_it_is_asked_for_no_cause_that_it_could_not_name() -> None:
+    known, own = fault("S8", 100, 160), fault("slowdown", 300, 360)
+    answer = says(diagnoses=(holds(100, 115, because("S8")), holds(300, 315, because("S8"))))
+    found = scored(judged(truth(known, own), answer))
+    assert (found.top_1.value, found.top_1.count) == (1.0, 1)
+    assert found.faults == 2
