@@ -1,0 +1,1 @@
+"""Prometheus' `histogram_quantile` on the buckets that `/metrics` exposes, many at once."""
