@@ -134,8 +134,7 @@ S26 = Scenario(
     "another adapter's requests hold; all others, and TPOT, as ever. Running is below its cap, KV "
     "is free, adapter ids churn.",
     why="An adapter's slot is free only when nobody uses it; the host's memory forgets the least "
-    "used. The load runs beside the steps of the others. All loads take alike here; in life p99 "
-    "is twice p50.",
+    "used. The load runs beside the steps of the others. From storage p99 of it is 8 s.",
     confusable=(
         Confusable("S14", "at the KV wall every request waits and KV is full; here those with an "
                    "adapter, and KV is free"),

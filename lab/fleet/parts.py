@@ -189,6 +189,8 @@ class Adapters:
     host_slots: int = 32
     cold_s: float = 4.4
     warm_ms: float = 60.0
+    sigma: float = 0.27
+    """Of the logarithm of a load: p99 is 1.9 times the median."""
     blocking: bool = False
 
 
@@ -218,6 +220,8 @@ class Pool:
     offload: Offload = field(default_factory=Offload)
     adapters: Adapters = field(default_factory=Adapters)
     transfer_gbps: float = 40.0
+    transfer_flow_gbps: float = 0.0
+    """Of one hand-off at the most, as a TCP stream's; 0: as the link has room."""
     transfer_latency_ms: float = 3.0
     model_load_s: float = 60.0
     weights_warm: float = 0.0

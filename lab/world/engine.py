@@ -11,6 +11,7 @@ was pulled), so an event loop compares what it popped with NEXT_NS. What happene
                       tail, lora, priority, structured, source, flags, tokens_at)
     next_ns = engine_step(engines, replica, now_ns)
     engine_abort(engines, slot, now_ns)         # also while WAITING, BLOCKED, HELD
+    engine_extend(engines, slot, output)        # it does not stop before so many tokens
     engine_forget(engines, slot)                # after DONE was read
     engine_down(engines, replica, now_ns)       # it dies: all its slots are DONE as LOST
     engine_up(engines, replica, ready_ns)       # empty caches, counters at 0, loads until then
@@ -32,6 +33,7 @@ __all__ = [
     "engine_abort",
     "engine_add",
     "engine_down",
+    "engine_extend",
     "engine_forget",
     "engine_set_blocks",
     "engine_step",
@@ -133,6 +135,32 @@ def engine_abort(e: Any, slot: Any, now: Any) -> Any:
         return False
     end(e, r, slot, c.ABORTED, now)
     kick(e, r, now)
+    return True
+
+
+@lean
+def engine_extend(e: Any, slot: Any, output: Any) -> Any:
+    """A request makes `output` tokens in all; returns whether that is more than it was to.
+
+    Not one whose last token is scheduled, nor a split prefill. Its token instants are kept
+    no longer.
+    """
+    seq, run = e.seq, e.run
+    r, more = seq[slot, c.REPLICA], output - seq[slot, c.OUTPUT]
+    if more <= 0 or seq[slot, c.SPLIT] == 1 or seq[slot, c.STATE] >= c.HELD:
+        return False
+    if seq[slot, c.STATE] == c.RUNNING:
+        i = 0
+        while run[r, c.RUN_SEQ, i] != slot:
+            i += 1
+        if run[r, c.RUN_LEFT, i] == 0:
+            return False
+        run[r, c.RUN_LEFT, i] += more
+        run[r, c.RUN_DUE, i] += more
+        if seq[slot, c.TOKENS_AT] >= 0:
+            e.rep[r, c.TRACED] -= 1
+    seq[slot, c.TOKENS_AT] = -1
+    seq[slot, c.OUTPUT] = output
     return True
 
 

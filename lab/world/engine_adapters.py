@@ -1,9 +1,11 @@
 """LoRA adapters of a replica: few slots on the GPU, more in the host's memory, the rest afar."""
 
+import math
 from typing import Any
 
 from tailburn.lab.compiled import lean
 from tailburn.lab.world import engine_layout as c
+from tailburn.lab.world.draws import key_of, normal
 
 NO_SLOT = -2
 
@@ -38,6 +40,14 @@ def _host_has(e: Any, r: Any, lora: Any, now: Any) -> Any:
 
 
 @lean
+def _load_ns(e: Any, r: Any, lora: Any, warm: Any) -> Any:
+    """How long the load of an adapter takes: no two alike."""
+    median = e.rep[r, c.LORA_WARM_NS] if warm else e.rep[r, c.LORA_COLD_NS]
+    spread = e.real[r, c.LORA_SIGMA] * normal(key_of(lora, e.rep[r, c.LORA_LOADS]), r)
+    return int(median * math.exp(spread))
+
+
+@lean
 def hold_adapter(e: Any, r: Any, slot: Any, at: Any, now: Any) -> Any:
     """The request uses the slot `at`; returns when the adapter is there (now, or later)."""
     seq, rep, adapters = e.seq, e.rep, e.adapters
@@ -47,7 +57,7 @@ def hold_adapter(e: Any, r: Any, slot: Any, at: Any, now: Any) -> Any:
         ready = max(now, adapters[r, at, c.A_READY_NS])
     else:
         warm = _host_has(e, r, lora, now)
-        ready = now + (rep[r, c.LORA_WARM_NS] if warm else rep[r, c.LORA_COLD_NS])
+        ready = now + _load_ns(e, r, lora, warm)
         adapters[r, at, c.A_ID] = lora
         adapters[r, at, c.A_READY_NS] = ready
         rep[r, c.LORA_LOADS] += 1

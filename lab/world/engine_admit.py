@@ -31,6 +31,8 @@ def _pull(e: Any, r: Any, slot: Any, now: Any) -> None:
     busy = start + int(size / max(e.real[r, c.TRANSFER_GBPS], 1e-6))
     rep[r, c.TRANSFER_FREE_NS] = busy
     rep[r, c.TRANSFERRED_BYTES] += size
+    if e.real[r, c.TRANSFER_FLOW_GBPS] > 0.0:
+        busy = max(busy, now + int(size / e.real[r, c.TRANSFER_FLOW_GBPS]))
     ready = busy + rep[r, c.TRANSFER_LATENCY_NS]
     seq[slot, c.TRANSFER_START_NS], seq[slot, c.TRANSFER_END_NS] = now, ready
     block(e, r, slot, c.FOR_TRANSFER, ready)

@@ -50,8 +50,27 @@ def _unhash(e: Any, r: Any, at: Any) -> None:
 
 
 @lean
+def _forget_oldest(e: Any, r: Any) -> None:
+    """Content is many small pieces: the longest unused goes, if nobody else counts on it."""
+    rep, entries, at = e.rep, e.entries, e.rep[r, c.LRU_HEAD]
+    if at < 0 or entries[r, at, c.E_REFS] > 0 or entries[r, at, c.E_TIER] > 0:
+        return
+    idle = entries[r, at, c.E_IDLE]
+    entries[r, at, c.E_BLOCKS] -= idle
+    entries[r, at, c.E_IDLE] = 0
+    rep[r, c.CACHE] -= idle
+    rep[r, c.CLEAN] += idle
+    if entries[r, at, c.E_KEY] != 0:
+        rep[r, c.EVICTED] += idle
+    _cut(e, r, at, c.LRU_HEAD, c.LRU_TAIL, c.E_BEFORE, c.E_AFTER)
+    _drop_if_empty(e, r, at)
+
+
+@lean
 def new_entry(e: Any, r: Any, key: Any) -> Any:
     """An empty entry (key 0: a stretch without one), or -1 when there is no room for it."""
+    if e.rep[r, c.ENTRY_FREE] < 0:
+        _forget_oldest(e, r)
     at = e.rep[r, c.ENTRY_FREE]
     if at < 0:
         return at

@@ -280,7 +280,11 @@ LOAD_GBPS: Final = coef.SIZE
 """*set* Gigabytes/s of the offload tier."""
 TRANSFER_GBPS: Final = coef.SIZE + 1
 """*set* Gigabytes/s of the prefill to decode hand-off."""
-PARTS_NOW: Final = coef.SIZE + 2
+TRANSFER_FLOW_GBPS: Final = coef.SIZE + 2
+"""*set* Gigabytes/s of one hand-off at the most; 0: as the link has room."""
+LORA_SIGMA: Final = coef.SIZE + 3
+"""*set* Spread of adapters' loads around their median (lognormal)."""
+PARTS_NOW: Final = coef.SIZE + 4
 """Parts of the step that runs or ran last, ns (PART_NAMES of `lab.physics.step`)."""
 PARTS_SUM: Final = PARTS_NOW + PARTS
 """Parts of all steps, ns: a counter."""

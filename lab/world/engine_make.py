@@ -9,7 +9,7 @@ from tailburn.lab.physics import coef as k
 from tailburn.lab.world import engine_layout as c
 from tailburn.lab.world.engine import engine_up
 
-_MOST_ENTRIES = 4096
+_MOST_ENTRIES = 8192
 _BLOCKS_AN_ENTRY = 8
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tailburn.lab.compiled import lean
+from tailburn.lab.compiled import lean, lean_inlined
 from tailburn.lab.world import knob_columns as k
 from tailburn.lab.world import layout as w
 from tailburn.lab.world.answer import first_by, leave_gateway
@@ -18,7 +18,7 @@ from tailburn.lab.world.calls import (
 )
 from tailburn.lab.world.client import CANCELLED, TIMED_OUT, hedge, leave, part
 from tailburn.lab.world.draws import D_ABORT, D_ABORT_LOST, unit
-from tailburn.lab.world.engine import engine_abort
+from tailburn.lab.world.engine import engine_abort, engine_extend
 from tailburn.lab.world.routing import leave_router
 from tailburn.lab.world.serve import done_at
 from tailburn.lab.world.serving import after_engine, finish
@@ -94,6 +94,7 @@ def hang_up(s: Any, slot: Any, now: Any) -> None:
         close(s, slot)
         return
     if unit(key, D_ABORT_LOST) < s.k_gateway[gateway, k.ABORT_LOST]:
+        _run_on(s, slot)
         return
     here, router = s.gates[gateway, w.G_ZONE], s.pools[calls[slot, w.POOL], w.P_ZONE]
     r, took = calls[slot, w.ON], 0
@@ -106,6 +107,15 @@ def hang_up(s: Any, slot: Any, now: Any) -> None:
         else:
             took += edge_ns(s, GATEWAY_TO_ENGINE, here, there, key, D_ABORT + 2)
     beside(s, slot, w.EV_ABORT, now + took)
+
+
+@lean_inlined
+def _run_on(s: Any, slot: Any) -> None:
+    """An engine that stops by its client alone decodes what nobody reads to its limit."""
+    calls, inside = s.calls, s.calls[slot, w.SLOT]
+    runs_on = inside >= 0 and s.k_replica[calls[slot, w.ON], k.ORPHANS_RUN_ON] > 0.5
+    if runs_on and engine_extend(s.engines, inside, calls[slot, w.MAX_TOKENS]):
+        calls[slot, w.TOKENS_AT] = -1
 
 
 @lean

@@ -110,6 +110,8 @@ def _apply_replica(s: Any, column: Any, r: Any, value: Any, now: Any) -> None:
         real[r, c.LOAD_GBPS] = value
     elif column == k.TRANSFER_GBPS:
         real[r, c.TRANSFER_GBPS] = value
+    elif column == k.TRANSFER_FLOW_GBPS:
+        real[r, c.TRANSFER_FLOW_GBPS] = value
     elif column == k.KV_LOAD_LATENCY_S:
         rep[r, c.LOAD_LATENCY_NS] = ns(value)
     elif column == k.TRANSFER_LATENCY_S:
@@ -122,6 +124,8 @@ def _apply_replica(s: Any, column: Any, r: Any, value: Any, now: Any) -> None:
         rep[r, c.LORA_COLD_NS] = ns(value)
     elif column == k.LORA_WARM_S:
         rep[r, c.LORA_WARM_NS] = ns(value)
+    elif column == k.LORA_LOAD_SIGMA:
+        real[r, c.LORA_SIGMA] = value
     elif column == k.LORA_BLOCKING:
         rep[r, c.LORA_BLOCKING] = int(value)
     elif column == k.GRAMMAR_S:

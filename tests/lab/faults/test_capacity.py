@@ -83,7 +83,9 @@ def test_adapters_without_a_slot_wait_for_their_load_and_others_do_not() -> None
     quiet, medium = trial.quiet, trial.medium
     mine, others = _with_adapter(medium), _with_adapter(medium, False)
     assert mine.queue(75) > 4_000.0 > 100.0 > _with_adapter(quiet).queue(75)
-    assert mine.ms("lora_start", "lora_end", 90) == pytest.approx(4_400.0, rel=0.01)
+    loads = mine.between("lora_start", "lora_end")
+    loads = loads[loads > 1_000.0]
+    assert np.percentile(loads, [50, 99]) == pytest.approx([4_400.0, 8_200.0], rel=0.15)
     assert others.queue(90) < 40.0
     assert medium.tpot(50) == pytest.approx(quiet.tpot(50), rel=0.05)
     assert medium.kv_used.max() < 0.2

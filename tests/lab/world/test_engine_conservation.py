@@ -8,9 +8,26 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tailburn.lab.world import engine_layout as c
-from tailburn.lab.world.engine import engine_abort, engine_down, engine_set_blocks, engine_step
+from tailburn.lab.world.engine import (
+    engine_abort,
+    engine_down,
+    engine_extend,
+    engine_forget,
+    engine_set_blocks,
+    engine_step,
+)
 from tailburn.lab.world.engine_make import EngineSettings
-from tests.lab.world.engines import MODELS, Asked, add, all_hold, drained, one, run, small
+from tests.lab.world.engines import (
+    MODELS,
+    Asked,
+    add,
+    all_hold,
+    blocks_balance,
+    drained,
+    one,
+    run,
+    small,
+)
 
 MS = 1_000_000
 SOME = settings(
@@ -172,6 +189,42 @@ def test_aborts_shrinking_caches_and_deaths_leak_nothing(
     all_hold(e)
     assert e.rep[0, c.CLEAN] + e.rep[0, c.CACHE] == e.rep[0, c.BLOCKS]
     assert (e.seq[slots, c.STATE] == c.DONE).all()
+
+
+@given(ENGINES, asked(), st.integers(0, 2**32 - 1))
+@SOME
+def test_requests_that_are_to_make_more_tokens_make_them(
+    engine: EngineSettings, asks: list[Asked], seed: int
+) -> None:
+    random, e = np.random.default_rng(seed), one(engine)
+    wanted = {add(e, ask, 0): ask.output for ask in asks}
+    due = 0
+    while due >= 0:
+        slot = int(random.choice(list(wanted)))
+        if random.random() < 0.05 and engine_extend(e, slot, wanted[slot] + 7):
+            wanted[slot] += 7
+            assert wanted[slot] < 5_000
+        due = int(engine_step(e, 0, due))
+        all_hold(e)
+    served = [slot for slot in wanted if e.seq[slot, c.END_KIND] == c.FINISHED]
+    assert all(e.seq[slot, c.MADE] == wanted[slot] for slot in served)
+
+
+def test_many_small_contents_push_the_oldest_out_and_leave_blocks_to_be_found() -> None:
+    e = one(small(kv_blocks=200_000))
+    many = e.entries.shape[1] + 500
+    at = 0
+    for number in range(many):
+        slot, due = add(e, Asked(at, 40, 2, tail=number + 1), at), at
+        while due >= 0:
+            at = due
+            due = int(engine_step(e, 0, due))
+        list(drained(e))
+        engine_forget(e, slot)
+    blocks_balance(e)
+    again = [add(e, Asked(at, 60, 2, tail=tail), at) for tail in (many, 1)]
+    engine_step(e, 0, at)
+    assert e.seq[again, c.CACHED].tolist() == [32, 0]
 
 
 @pytest.fixture

@@ -201,6 +201,13 @@ def test_lost_aborts_leave_the_engine_at_work_for_nobody() -> None:
     assert left.sum() > 50
     np.testing.assert_array_equal(lost.output_done[left], whole[left])
     assert np.any(lost.engine_end[left] > lost.client_end[left])
+    longer = _told(
+        ("abort_lost", 1.0, "all"), ("orphans_run_on", 1.0, "all"), fleet=fleet, max_tokens=600
+    )
+    left = (longer.outcome == Outcome.CANCELLED) & (longer.engine_in >= 0)
+    made = longer.output_done[left]
+    assert np.all((made == 600) | (made == longer.output_tokens[left]))
+    assert np.mean(made == 600) > 0.5
 
 
 def test_a_split_pool_prefills_on_one_side_and_decodes_on_the_other() -> None:
@@ -213,6 +220,10 @@ def test_a_split_pool_prefills_on_one_side_and_decodes_on_the_other() -> None:
     assert np.median(kv) > 50 * np.median(_ms(fast, "kv_transfer_start", "kv_transfer_end"))
     # 320 KiB a token at 0.2 bytes/ns, and the wait for those before it.
     assert np.all(kv * 1e6 >= slow.prompt_tokens * 327_680 / 0.2)
+    flows = _told(("transfer_flow_gbps", 0.2, "all"), fleet=fleet)
+    kv = _ms(flows, "kv_transfer_start", "kv_transfer_end")
+    alone = (flows.prompt_tokens * 327_680 / 0.2) / 1e6 + fleet.pools[0].transfer_latency_ms
+    np.testing.assert_allclose(kv, alone, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weight", [0.0, 3.0])
