@@ -11,7 +11,7 @@ from tailburn.lab.faults.hops import HOPS
 from tailburn.lab.faults.hosts import HOSTS
 from tailburn.lab.faults.kv import KV
 from tailburn.lab.faults.links import LINKS
-from tailburn.lab.faults.needs import near_cap
+from tailburn.lab.faults.needs import near_cap, near_monday
 from tailburn.lab.faults.neighbours import NEIGHBOURS
 from tailburn.lab.faults.network import NETWORK
 from tailburn.lab.faults.processes import PROCESSES
@@ -35,6 +35,10 @@ _LISTS: Final[tuple[tuple[Scenario, ...], ...]] = (
     CAPACITY,
     CONTROLS,
 )
+
+
+PLAIN: Final = (near_cap, near_monday, standard)
+"""Kinds of fleets that differ in their caps alone, the tightest first."""
 
 
 def _by_id() -> dict[str, Scenario]:
@@ -63,15 +67,15 @@ def scenario(text: str) -> Scenario:
 def fleet_for(scenarios: Sequence[Scenario], per_s: float) -> Fleet:
     """One fleet on which all of them can happen; FaultError where there is none.
 
-    A scenario of a plain fleet (`standard`, `near_cap`) can happen on any other too.
+    A scenario of a plain fleet can happen on any other too.
     """
     bases = list(dict.fromkeys(s.base for s in scenarios))
-    special = [base for base in bases if base not in (standard, near_cap)]
+    special = [base for base in bases if base not in PLAIN]
     if len(special) > 1:
         names = " and ".join(s.id for s in scenarios if s.base in special)
         raise FaultError(f"{names} need fleets of different kinds; run them one by one")
-    plain = near_cap if near_cap in bases else standard
-    fleet = (special or [plain])[0](per_s)
+    plain = [base for base in PLAIN if base in bases]
+    fleet = [*special, *plain, standard][0](per_s)
     needs = tuple(dict.fromkeys(need for s in scenarios for need in s.needs))
     for need in needs:
         fleet = need(fleet, per_s)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tailburn.lab.faults.needs import hurried
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
 
 
@@ -92,10 +93,10 @@ S24 = Scenario(
     name="gateway-stall",
     title="Name lookups or authentication in a gateway stall for a fixed time",
     broken="5 % of gateway-1's requests stalled for 5 s, 20 % for 5 s, 45 % for 30 s (weak, "
-    "medium, strong) before the upstream call",
+    "medium, strong) before the upstream call; users leave after 18 s or so, seven in ten",
     expect="A second mode in the client's TTFT, exactly 5 or 30 s later, whatever the length; the "
-    "rest as ever. Engine and router normal; of users only the few that are impatient hang up, "
-    "which the gateway logs as 499.",
+    "rest as ever. Engine and router normal. Users hang up, which the gateway logs as 499: 3.5 % "
+    "before, 4.7 % at medium, 18 % at strong, a third of gateway-1's.",
     why="A resolver or identity provider that does not answer costs its time-out, no more and no "
     "less, and only where nothing was cached.",
     confusable=(
@@ -108,6 +109,7 @@ S24 = Scenario(
     hop="gateway",
     cause="gateway stall",
     breaks=_stall,
+    needs=(hurried,),
 )  # fmt: skip
 
 

@@ -2,10 +2,16 @@
 
 from typing import Final
 
-from tailburn.lab.faults.needs import for_answers, for_conversations, near_cap, whole_prompts
+from tailburn.lab.faults.needs import (
+    for_answers,
+    for_conversations,
+    near_cap,
+    whole_prompts,
+    with_small_kv,
+)
 from tailburn.lab.faults.needs import with_tier as tier
 from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
-from tailburn.lab.faults.traffics import conversations, long_answers
+from tailburn.lab.faults.traffics import conversations, long_answers, short_conversations
 
 BLOCKS: Final = 85
 """KV blocks of 16 tokens that a running sequence holds in the mean, of these workloads."""
@@ -92,7 +98,7 @@ S14 = Scenario(
 
 def _forgotten(site: Site) -> Broken:
     """Hardly any block is kept for reuse."""
-    kept = site.by(40_000.0, 12_000.0, 0.0)
+    kept = site.by(70_000.0, 16_000.0, 0.0)
     return Broken((site.turn("prefix_cache_blocks", kept),), affected={"pool": site.pools})
 
 
@@ -100,12 +106,11 @@ S15 = Scenario(
     id="S15",
     name="prefix-eviction",
     title="Prompts are found in the prefix cache no more",
-    broken="blocks kept for reuse: 40,000, 12,000, 0 of 88,000 a replica (weak, medium, strong); "
+    broken="blocks kept for reuse: 70,000, 16,000, 0 of 176,000 a replica (weak, medium, strong); "
     "conversations, behind a prefix-aware router",
-    expect="Hits from 0.20 of tokens to 0.05 at medium, computed tokens x 1.2; TTFT p50 and "
-    "prefill x 1.4 with the tokens that are not found, TPOT x 1.2 for the prefill it shares "
-    "steps with. Arrivals flat; steps as predicted. Reports have 0.37 to 0.11; the "
-    "replicas' own caches of this fleet hold less than one cache of all would.",
+    expect="Hits from 0.37 of tokens to 0.25, 0.10, 0 and computed tokens x 1.2, 1.4, 1.6 (weak, "
+    "medium, strong); TTFT p50 and prefill x 1.4 at medium with the tokens that are not found, "
+    "TPOT x 1.1 for the prefill it shares steps with. Arrivals flat; steps as predicted.",
     why="A turn whose earlier turns were evicted is computed from its first token. The same "
     "prompts arrive, more of them is computed, at the same pace.",
     confusable=(
@@ -119,8 +124,9 @@ S15 = Scenario(
     hop="prefill",
     cause="prefix cache",
     breaks=_forgotten,
+    needs=(with_small_kv,),
     base=for_conversations,
-    traffic=conversations,
+    traffic=short_conversations,
 )  # fmt: skip
 
 

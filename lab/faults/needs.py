@@ -48,6 +48,14 @@ def capped(fleet: Fleet, per_s: float) -> Fleet:
     return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"{fleet.name}-cap-{cap}")
 
 
+def near_monday(per_s: float) -> Fleet:
+    """As `near_cap`, with room for the busiest hour of a week and hardly more."""
+    fleet = near_cap(per_s)
+    busy = running_at(PEAK * per_s / len(fleet.pools[0].replicas))
+    cap = ceil(1.6 * busy + 2.0 * sqrt(busy))
+    return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"monday-cap-{cap}")
+
+
 def with_spare(fleet: Fleet, per_s: float) -> Fleet:
     """As many replicas of the first pool as leave each half idle, at any rate.
 
@@ -98,9 +106,21 @@ def impatient(fleet: Fleet, per_s: float) -> Fleet:
     return in_pools(fleet, scheduler={"max_num_seqs": cap})
 
 
+def hurried(fleet: Fleet, per_s: float) -> Fleet:
+    """Seven users in ten leave when an answer takes 18 s or so, which healthy ones seldom do."""
+    groups = tuple(replace(g, cancel_share=0.7, patience_s=18.0) for g in fleet.clients.groups)
+    return replace(fleet, clients=replace(fleet.clients, groups=groups))
+
+
 def whole_prompts(fleet: Fleet, per_s: float) -> Fleet:
     """A prompt is admitted when all of it fits."""
     return in_pools(fleet, scheduler={"admit_whole_prompts": True})
+
+
+def with_small_kv(fleet: Fleet, per_s: float) -> Fleet:
+    """KV in FP8: twice the tokens in a replica's cache."""
+    pools = tuple(replace(p, layout=replace(p.layout, kv="fp8")) for p in fleet.pools)
+    return replace(fleet, pools=pools, name=f"{fleet.name}-fp8-kv")
 
 
 def with_tier(fleet: Fleet, per_s: float) -> Fleet:

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+import numpy as np
+
 from tailburn.lab.faults.needs import with_spare
-from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
+from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site, Turn
 
 
 def _quota(site: Site) -> Broken:
@@ -42,13 +44,19 @@ S10 = Scenario(
 )  # fmt: skip
 
 
+GROWS: Final = 8
+"""Steps in which pauses grow, as what is to be collected does."""
+
+
 def _pauses(site: Site) -> Broken:
     """A process of each engine pauses now and then."""
     pause_s, every_s = site.by((0.5, 60.0), (2.0, 60.0), (10.0, 90.0))
-    return Broken(
-        (site.turn("gc_pause_s", pause_s), site.turn("gc_every_s", every_s)),
-        affected={"pool": site.pools},
+    edges = np.linspace(site.start_ns, site.end_ns, GROWS + 1).astype(np.int64).tolist()
+    pauses = (
+        Turn("gc_pause_s", pause_s * (0.5 + (i + 0.5) / GROWS), "all", *edges[i : i + 2])
+        for i in range(GROWS)
     )
+    return Broken((*pauses, site.turn("gc_every_s", every_s)), affected={"pool": site.pools})
 
 
 S11 = Scenario(
@@ -56,7 +64,7 @@ S11 = Scenario(
     name="gc-pause",
     title="Garbage collection of one rank's process stops all ranks",
     broken="a pause of 0.5 s a minute, 2 s a minute, 10 s every 90 s (weak, medium, strong) of one "
-    "rank of each engine",
+    "rank of each engine; it grows with the time, from half to one and a half of that",
     expect="p50 of everything as ever; at medium TTFT p99 x 3.7, and one request in ten or so has "
     "a gap of 2 s, all streams of a replica at the same instant, in a steady period. One "
     "rank launches nothing, its peers are 100 % busy in the collective.",

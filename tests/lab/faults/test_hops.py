@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tailburn.lab.records import Attempts
+from tailburn.lab.records import Attempts, Outcome
 from tailburn.lab.world import engine_layout as e
 from tests.lab.faults.trials import Seen, rising, trial_of
 
@@ -115,6 +115,8 @@ def test_a_stalled_lookup_adds_one_constant_to_some() -> None:
     assert medium.ttft(90) == pytest.approx(quiet.ttft(90), rel=0.05)
     assert medium.tpot(50) == pytest.approx(quiet.tpot(50), rel=0.05)
     assert rising(*(s.streamed.ms("client_start", "client_first", 98) for s in trial.all()))
+    left = [float(np.mean(s.attempts.outcome == Outcome.CANCELLED)) for s in trial.all()]
+    assert rising(*left) and left[0] < 0.05 and left[-1] > 0.15, "499s"
 
 
 def test_a_queue_spreads_where_a_stall_is_one_mode() -> None:

@@ -27,7 +27,7 @@ def test_preemption_makes_gaps_and_computes_again() -> None:
     assert quiet.kv_used.max() < 0.1 and medium.kv_used.max() >= 0.98
     assert 2 < medium.itl_max(99) / quiet.itl_max(99) < 9
     victims = medium.of(medium.attempts.preemptions > 0)
-    assert victims.itl_max(50) > 2 * quiet.itl_max(50) and victims.itl_max(95) > 1_000
+    assert victims.itl_max(50) > 1.7 * quiet.itl_max(50) and victims.itl_max(95) > 1_000
     assert medium.ttft(99) > 5 * quiet.ttft(99) and medium.tpot(50) < 1.15 * quiet.tpot(50)
     assert recomputed(quiet) == 0 < 0.03 < recomputed(medium)
     assert medium.rho == pytest.approx(quiet.rho, rel=0.02)
@@ -71,9 +71,10 @@ def test_an_evicted_cache_computes_what_was_found() -> None:
     trial = trial_of("S15")
     quiet, medium = trial.quiet, trial.medium
     assert medium.offered == quiet.offered
-    assert hits(quiet) > 0.17 and hits(medium) < 0.4 * hits(quiet)
-    assert 1.1 < computed(quiet, medium) < 1.6
-    assert 1.2 < medium.ttft(50) / quiet.ttft(50) < 1.8
+    assert hits(quiet) == pytest.approx(0.37, abs=0.03)
+    assert hits(medium) == pytest.approx(0.10, abs=0.03)
+    assert 1.4 < computed(quiet, medium) < 1.6
+    assert 1.3 < medium.ttft(50) / quiet.ttft(50) < 1.8
     assert 1.05 < medium.tpot(50) / quiet.tpot(50) < 1.5
     assert medium.rho == pytest.approx(quiet.rho, rel=0.02)
 

@@ -52,7 +52,7 @@ def test_a_retry_storm_asks_again_for_what_it_gave_up() -> None:
     quiet, medium = trial.quiet, trial.medium
     assert tries(quiet) < 1.01 and tries(medium) > 2.5
     assert 1.1 < medium.offered / quiet.offered < 1.3, "distinct requests: the bursts alone"
-    assert medium.ttft(99) > 20 * quiet.ttft(99) and queue_share(quiet, medium) > 0.9
+    assert medium.ttft(99) > 15 * quiet.ttft(99) and queue_share(quiet, medium) > 0.9
     assert answered(medium) < 0.5 * answered(quiet)
     assert medium.count(e.N_ABORTED) > 100 * max(quiet.count(e.N_ABORTED), 1)
     assert medium.rho == pytest.approx(quiet.rho, rel=0.02)
@@ -69,13 +69,14 @@ def test_orphans_fill_the_batch_and_nobody_reads_them() -> None:
     trial = trial_of("S3")
     quiet, medium = trial.quiet, trial.medium
     assert medium.offered == quiet.offered
-    assert medium.running.mean() > 1.25 * quiet.running.mean()
-    assert medium.ttft(50) > 1.2 * quiet.ttft(50) and medium.ttft(99) > 2 * quiet.ttft(99)
-    assert queue_share(quiet, medium) > 0.8
-    assert 1.0 < medium.tpot(50) / quiet.tpot(50) < 1.15
-    assert medium.count(e.N_ABORTED) < 0.3 * quiet.count(e.N_ABORTED)
+    cap = trial.fleet.pools[0].scheduler.max_num_seqs
+    assert medium.running.mean() > 0.98 * cap > 1.25 * quiet.running.mean()
+    assert medium.ttft(50) > 20 * quiet.ttft(50) and medium.ttft(99) > 20 * quiet.ttft(99)
+    assert queue_share(quiet, medium) > 0.9
+    assert medium.tpot(50) < 1.05 * quiet.tpot(50)
+    done = [seen.count(e.N_FINISHED) for seen in trial.all()]
+    assert rising(*(-d for d in done)) and done[-1] < 0.6 * done[0], "completions end"
     assert rising(*(seen.ttft(99) for seen in trial.all()))
-    assert rising(*(-read_share(seen) for seen in trial.all()))
 
 
 def test_orphans_are_told_from_a_surge_by_what_the_gateway_has_in_flight() -> None:

@@ -16,7 +16,7 @@ def test_a_slow_memory_slows_decode_at_all_batches_and_hardly_prefill() -> None:
     quiet, medium = trial.quiet.main, trial.medium.main
     assert 1.06 < medium.tpot(50) / quiet.tpot(50) < 1.25
     assert 1.08 < medium.rho / quiet.rho < 1.2
-    assert medium.ttft(99) / quiet.ttft(99) < 1.1
+    assert medium.ttft(95) / quiet.ttft(95) < 1.1
     assert medium.queue(99) - quiet.queue(99) < 10.0
     small, was = trial.medium.on("small-0"), trial.quiet.on("small-0")
     assert small.rho / was.rho > 1.08, "a model on one GPU slows down as well"

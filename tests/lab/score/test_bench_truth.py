@@ -70,7 +70,7 @@ def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
 
 
 def test_runs_of_one_fleet_rate_and_seed_share_a_warm_up() -> None:
-    some = [Cell(w, "medium", r, s) for w in ("S21", "S24") for r in (1.0, 10.0) for s in (1, 2)]
+    some = [Cell(w, "medium", r, s) for w in ("S21", "S23") for r in (1.0, 10.0) for s in (1, 2)]
     made = batches(some, None, {1.0: 1, 10.0: 1})
     assert sorted(len(b.cells) for b in made) == [2, 2, 2, 2]
     assert estimated_s(made, {1.0: 0.01, 10.0: 0.1}, 2) == pytest.approx(
