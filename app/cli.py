@@ -22,6 +22,7 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
+from tailburn.app.planning_commands import suggest
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.rules_scaling_commands import scaling
@@ -48,6 +49,7 @@ rules_app.command("test")(test_rules)
 rules_app.command("scaling")(scaling)
 slo_app.command()(explain)
 slo_app.command()(simulate)
+slo_app.command()(suggest)
 
 
 @cli.command()

@@ -5,6 +5,8 @@ from typing import Final
 
 from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
+from tailburn.app.settings_sources import load_settings
+from tailburn.engine.schema import TABLES
 from tailburn.engine.store.keeping import Keeping, Kept
 from tailburn.engine.store.parquet import ParquetStore
 
@@ -15,6 +17,8 @@ def keeping_of(settings: Settings) -> Keeping:
         spans=Kept(settings.spans_kept_h),
         rollups=Kept(settings.rollups_kept_h),
         signals=Kept(settings.signals_kept_h),
+        verdicts=Kept(settings.verdicts_kept_h),
+        excess=Kept(settings.verdicts_kept_h),
         spans_full=Kept(settings.spans_full_h),
         sample_ratio=settings.spans_sample_ratio,
     )
@@ -25,9 +29,21 @@ def store_of(settings: Settings) -> ParquetStore:
     return ParquetStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
 
 
-_MARKS: Final = frozenset(
-    ("lock", "log", "snapshots", "state.sqlite", "requests", "spans", "rollups", "signals")
-)
+def asked_store(folder: Path | None, config: Path | None) -> Settings:
+    """The settings of a command that reads a store. Raises UserError where there is none."""
+    settings = load_settings({"store": folder}, config)
+    if not is_store(settings.store):
+        below = [str(path) for path in stores_below(settings.store)]
+        hint = (
+            f"; is it {' or '.join(below)}?"
+            if below
+            else "; `tailburn serve` or `tailburn replay` makes one, --store names another"
+        )
+        raise UserError(f"{settings.store}: no store here{hint}")
+    return settings
+
+
+_MARKS: Final = frozenset(("lock", "log", "snapshots", "state.sqlite", *TABLES))
 _MOST_NAMED: Final = 3
 
 

@@ -15,9 +15,8 @@ from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import measured, tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
-from tailburn.app.opening import is_store, store_of, stores_below
+from tailburn.app.opening import asked_store, store_of
 from tailburn.app.settings import Settings
-from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
     THIN,
@@ -202,16 +201,7 @@ class Reader:
             stderr().print(harmless(f"left out: {damage.path} is damaged: {damage.reason}"))
 
     def _settings(self) -> Settings:
-        settings = load_settings({"store": self.store}, self.config)
-        if not is_store(settings.store):
-            below = [str(path) for path in stores_below(settings.store)]
-            hint = (
-                f"; is it {' or '.join(below)}?"
-                if below
-                else ("; `tailburn serve` or `tailburn replay` makes one, --store names another")
-            )
-            raise UserError(f"{settings.store}: no store here{hint}")
-        return settings
+        return asked_store(self.store, self.config)
 
 
 def _neither(ago: str) -> str:

@@ -59,6 +59,17 @@ def duration_ns(flag: str, text: str) -> int:
     return ns
 
 
+def span_ns(flag: str, text: str, now_ns: int) -> tuple[int, int]:
+    """From a time to another, `FROM..TO`, each as --since is. Raises UserError."""
+    begin, dots, end = text.partition("..")
+    if not dots:
+        raise UserError(f"{flag} {text!r}: want FROM..TO, such as 3d..2d")
+    since_ns, until_ns = (_time(flag, part.strip(), now_ns) or 0 for part in (begin, end))
+    if since_ns >= until_ns:
+        raise UserError(f"{flag} {text!r}: {begin} is not before {end}")
+    return since_ns, until_ns
+
+
 def _duration_ns(text: str) -> int | None:
     parts = _DURATION.fullmatch(text.strip())
     return round(float(parts[1]) * _UNIT_NS[parts[2]]) if parts else None
