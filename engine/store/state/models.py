@@ -81,15 +81,15 @@ class AlertRow(Base):
     long: Mapped[str] = mapped_column(String(16), primary_key=True)
     short: Mapped[str] = mapped_column(String(16), primary_key=True)
     by: Mapped[str] = mapped_column(primary_key=True)  # dimensions and their values, as JSON
-    state: Mapped[str] = mapped_column(String(16))
-    since_ns: Mapped[int] = mapped_column(BigInteger)  # in this state
-    active_since_ns: Mapped[int | None] = mapped_column(BigInteger)  # in trouble, without a break
+    status: Mapped[str] = mapped_column(String(16))
+    since_ns: Mapped[int] = mapped_column(BigInteger)  # in this status
+    active_since_ns: Mapped[int] = mapped_column(BigInteger)  # in trouble, without a break
     value: Mapped[float | None] = mapped_column(Float)
     why: Mapped[str]
 
 
 class FlipRow(Base):
-    """One change of the state of an alert. Rows are only ever added and then delivered."""
+    """One change of the status of an alert. Rows are only ever added and then delivered."""
 
     __tablename__ = "alert_flips"
 

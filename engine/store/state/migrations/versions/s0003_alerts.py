@@ -23,9 +23,9 @@ def upgrade() -> None:
     op.create_table(
         "alert_states",
         *_alert_columns(),
-        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("since_ns", sa.BigInteger, nullable=False),
-        sa.Column("active_since_ns", sa.BigInteger),
+        sa.Column("active_since_ns", sa.BigInteger, nullable=False),
         sa.Column("value", sa.Float),
         sa.Column("why", sa.String, nullable=False),
         sa.PrimaryKeyConstraint(*_ALERT, name="pk_alert_states"),

@@ -1,0 +1,131 @@
+"""How alerts stand and what changed, written together with the minute that it is known up to."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.orm import Session
+
+from tailburn.engine.evaluation.alerts import AlertKey, Flip, State, Status
+from tailburn.engine.store.state.database import State as Database
+from tailburn.engine.store.state.models import AlertRow, Evaluated, FlipRow
+
+_WHAT: Final = "alerts"
+_KEY: Final = [column.name for column in AlertRow.__table__.primary_key]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The states of alerts at the end of a minute; inactive ones are left out."""
+
+    minute_ns: int | None  # None: nothing was ever evaluated
+    states: dict[AlertKey, State]
+
+
+class Alerts:
+    """States are those of `minute_ns`, never of a later or an earlier one, however a write ends."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def standing(self) -> Standing:
+        """What was written last."""
+        with self._database.reading() as session:
+            minute_ns = session.scalar(select(Evaluated.minute_ns).where(Evaluated.what == _WHAT))
+            rows = session.scalars(select(AlertRow))
+            return Standing(minute_ns, {_key(row): _state(row) for row in rows})
+
+    def write(
+        self,
+        minute_ns: int,
+        before: Mapping[AlertKey, State],
+        states: Mapping[AlertKey, State],
+        flips: Iterable[Flip],
+    ) -> None:
+        """One evaluation: `states` in the place of `before`, and what changed between them.
+
+        Durable before it returns, or nothing of it is there. Raises `DBAPIError`.
+        """
+        with self._database.writing() as session:
+            _remove(session, before.keys() - states.keys())
+            changed = [_row(k, s) for k, s in states.items() if before.get(k) != s]
+            if changed:
+                told = upsert(AlertRow)
+                news = {n: told.excluded[n] for n in changed[0] if n not in _KEY}
+                session.execute(told.on_conflict_do_update(index_elements=_KEY, set_=news), changed)
+            rows = [_flip_row(flip) for flip in flips]
+            if rows:
+                session.execute(insert(FlipRow), rows)
+            session.merge(Evaluated(what=_WHAT, minute_ns=minute_ns))
+
+    def flips(self, since_ns: int, most: int | None = None) -> list[Flip]:
+        """The newest changes at or after a time, oldest first."""
+        asked = select(FlipRow).where(FlipRow.at_ns >= since_ns)
+        asked = asked.order_by(FlipRow.at_ns.desc(), FlipRow.id.desc()).limit(most)
+        with self._database.reading() as session:
+            return [_flip(row) for row in session.scalars(asked)][::-1]
+
+    def forget(self, before_ns: int) -> None:
+        """Changes before a time that nobody waits for any more."""
+        with self._database.writing() as session:
+            told = FlipRow.delivered_ns.is_not(None)
+            session.execute(delete(FlipRow).where(FlipRow.at_ns < before_ns, told))
+
+
+def _remove(session: Session, keys: Iterable[AlertKey]) -> None:
+    for key in keys:
+        named = _named(key)
+        session.execute(
+            delete(AlertRow).where(*(getattr(AlertRow, n) == v for n, v in named.items()))
+        )
+
+
+def _named(key: AlertKey) -> dict[str, str]:
+    """The columns that tell an alert from all others."""
+    named = key._asdict()
+    return {**named, "by": json.dumps(dict(key.by))}
+
+
+def _row(key: AlertKey, state: State) -> dict[str, Any]:
+    return {
+        **_named(key),
+        "status": str(state.status),
+        "since_ns": state.since_ns,
+        "active_since_ns": state.active_since_ns,
+        "value": state.value,
+        "why": state.why,
+    }
+
+
+def _flip_row(flip: Flip) -> dict[str, Any]:
+    return {
+        **_named(flip.key),
+        "old": str(flip.old),
+        "new": str(flip.new),
+        "at_ns": flip.at_ns,
+        "value": flip.value,
+        "reason": flip.reason,
+    }
+
+
+def _key(row: AlertRow | FlipRow) -> AlertKey:
+    return AlertKey(
+        alertname=row.alertname,
+        slo=row.slo,
+        objective=row.objective,
+        severity=row.severity,
+        long=row.long,
+        short=row.short,
+        by=tuple(json.loads(row.by).items()),
+    )
+
+
+def _state(row: AlertRow) -> State:
+    return State(Status(row.status), row.since_ns, row.active_since_ns, row.value, row.why)
+
+
+def _flip(row: FlipRow) -> Flip:
+    return Flip(_key(row), Status(row.old), Status(row.new), row.at_ns, row.value, row.reason)
