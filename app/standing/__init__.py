@@ -1,0 +1,1 @@
+"""How alerts and budgets stand, asked of a running service or of its store."""
