@@ -254,6 +254,12 @@ def compare(
             help="Also deal out to hops the requests whose first token took longer.",
         ),
     ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective", metavar="SHARE", help="Of the requests are to be within --threshold."
+        ),
+    ] = "95%",
     store: StoreFolder = None,
     config: Config = None,
     since: Since = "15m",
@@ -270,7 +276,9 @@ def compare(
     """
     from tailburn.app.reading import Reader
 
-    Reader(store, config, since, until, model, where, json).compare(ago, slowest, threshold)
+    Reader(store, config, since, until, model, where, json).compare(
+        ago, slowest, threshold, objective
+    )
 
 
 @cli.command()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tailburn.app.answers.clients import abstentions, client_rows, finding, quiet
-from tailburn.app.answers.compare import compare_rows, compare_verdict
+from tailburn.app.answers.compare import compare_rows
 from tailburn.app.answers.hops import TOTAL, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question, duration_ns, question
 from tailburn.app.answers.requests import request_rows
@@ -17,25 +17,23 @@ from tailburn.app.answers.trace import trace_answer
 from tailburn.app.errors import UserError
 from tailburn.app.opening import asked_store, store_of
 from tailburn.app.settings import Settings
+from tailburn.app.terminal.compare_text import CLOCK_TITLES, Compared, print_compared
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import (
     THIN,
-    bad_table,
     balance_table,
-    band_table,
     clients_table,
     excess_table,
     hops_table,
     requests_table,
     tails_table,
 )
-from tailburn.app.terminal.text import duration, harmless
+from tailburn.app.terminal.text import harmless
 from tailburn.app.terminal.waterfall import clock_note, request_breakdown, waterfall
 from tailburn.engine.contract import Verdict
 from tailburn.engine.names import FATES
 from tailburn.engine.store.api import Store, StoreError, Window
 
-_CLOCK_TITLES = {"ttft": "to the first token", "decode": "from the first token to the last"}
 _SHOWN_REQUESTS = 50
 
 
@@ -76,29 +74,27 @@ class Reader:
                 stderr().print(f"the last {limit}; all of them with --json")
 
     def hops(self, slowest: str | None) -> None:
-        share = None if slowest is None else _share(slowest)
+        share = None if slowest is None else _share("--slowest", slowest)
         with self._asked() as (store, asked):
             rows = excess_rows(store, asked, share) if share else hop_rows(store, asked)
         if self.json:
             json_lines(rows)
         elif self._any([row for row in rows if row["hop"] != TOTAL]):
-            for clock, title in _CLOCK_TITLES.items():
+            for clock, title in CLOCK_TITLES.items():
                 self._print_hops([row for row in rows if row["clock"] == clock], title, slowest)
 
-    def compare(self, ago: str, slowest: str, threshold: str | None) -> None:
-        share, ago_ns = _share(slowest), duration_ns("--ago", ago)
+    def compare(self, ago: str, slowest: str, threshold: str | None, objective: str) -> None:
+        share, ago_ns = _share("--slowest", slowest), duration_ns("--ago", ago)
         threshold_s = None if threshold is None else duration_ns("--threshold", threshold) / 1e9
+        budget_ratio = 1 - _share("--objective", objective)
         with self._asked() as (store, asked):
-            rows = compare_rows(store, _bounded(asked), ago_ns, 1 - share, threshold_s)
+            rows = compare_rows(
+                store, _bounded(asked), ago_ns, 1 - share, threshold_s, budget_ratio
+            )
         if self.json:
             json_lines(rows)
-            return
-        self._any(rows, _neither(ago))
-        for clock, title in _CLOCK_TITLES.items():
-            if band := [row for row in rows if (row["what"], row["clock"]) == ("band", clock)]:
-                self._print_band(band, title, slowest, ago)
-        if bad := [row for row in rows if row["what"] == "bad"]:
-            self._print_bad(bad, str(threshold), ago)
+        elif self._any(rows, _neither(ago)):
+            print_compared(rows, Compared(slowest, ago, str(threshold), budget_ratio))
 
     def clients(self, ago: str, by: str | None) -> None:
         ago_ns = duration_ns("--ago", ago)
@@ -148,28 +144,6 @@ class Reader:
         draw(excess_table(rows), console)
         console.print(verdict(total) + "\n")
 
-    def _print_band(
-        self, rows: Sequence[dict[str, Any]], title: str, slowest: str, ago: str
-    ) -> None:
-        total, console = rows[-1], stdout()
-        console.print(
-            f"Mean of the slowest {slowest} {title}: {duration(total['mean_s'])} "
-            f"({total['count']:,} requests), {ago} before {duration(total['baseline_mean_s'])} "
-            f"({total['baseline_count']:,})"
-        )
-        draw(band_table(rows), console)
-        console.print(compare_verdict(rows) + "\n")
-
-    def _print_bad(self, rows: Sequence[dict[str, Any]], threshold: str, ago: str) -> None:
-        total, console = rows[-1], stdout()
-        console.print(
-            f"Over {threshold} to the first token: {total['bad']:,} of "
-            f"{total['count']:,} requests, "
-            f"{ago} before {total['baseline_bad_ratio']:.1%}; with hops as they were then, "
-            f"{total['cured']:,} would not be"
-        )
-        draw(bad_table(rows), console)
-
     def _print_clients(self, rows: Sequence[dict[str, Any]], ago: str) -> None:
         checks = [row for row in rows if row["what"] == "check"]
         console = stdout()
@@ -217,12 +191,12 @@ def _bounded(asked: Question) -> Question:
     return replace(asked, window=Window(window.since_ns, until_ns))
 
 
-def _share(text: str) -> float:
+def _share(flag: str, text: str) -> float:
     """`5%` or `0.05`."""
     try:
         value = float(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = 0.0
     if not 0 < value < 1:
-        raise UserError(f"--slowest {text!r}: want a share such as 5%")
+        raise UserError(f"{flag} {text!r}: want a share such as 5%")
     return value

@@ -10,7 +10,10 @@ over the orders in which hops could be put back to their baseline. They add up t
 together would save, as whole requests over a common denominator, exactly.
 
 A slow decode fills the batch and so makes the queue: a hop of the engine has effects on other
-hops that no sum over requests shows. What is said of one is a lower bound, and marked so.
+hops that no sum over requests shows, and so has one that makes requests come again. What is said
+of one is a lower bound, and marked so.
+
+`queue_burn` follows the queue's part over time: what a budget would have left had it not waited.
 """
 
 from collections.abc import Sequence
@@ -22,14 +25,19 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tailburn.engine.excess import PLACES, Clock, Measured, measure
+from tailburn.engine.excess import OWNER_SHARE, PLACES, Clock, Measured, measure
 from tailburn.engine.grouping import I64
 
 MOST_HOPS: Final = 7
 MIN_ALIKE: Final = 20
-ENGINE_HOPS: Final = frozenset(
-    {"tokenizer", "engine", "queue", "prefill", "decode", "model_load", "lora_load"}
-)
+QUEUE: Final = "queue"
+FED_BACK: Final = frozenset(
+    {
+        "tokenizer", "engine", QUEUE, "prefill", "decode", "kv_transfer", "model_load",
+        "lora_load", "detokenizer", "retry",
+    }
+)  # fmt: skip
+"""Hops whose time makes other hops take longer: they hold an engine's slots, or ask it again."""
 OTHERS: Final = "others"
 _NS: Final = 1e9
 
@@ -55,6 +63,28 @@ class BadShare:
     baseline_bad_ratio: float  # of the baseline's requests
     cured_by_all: int  # with every hop at its baseline
     hops: tuple[HopShare, ...]  # largest Shapley value first; they add up to `cured_by_all`
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether `cured_by_all` is at least so many: a hop that has part in it feeds back."""
+        return any(hop.is_lower_bound and hop.shapley for hop in self.hops)
+
+    @property
+    def owner(self) -> str | None:
+        """The hop that has at least half of the bad requests."""
+        owning = (h for h in self.hops if h.hop != OTHERS and h.shapley >= OWNER_SHARE * self.bad)
+        return next((hop.hop for hop in owning), None) if self.bad else None
+
+
+@dataclass(frozen=True)
+class QueueBurn:
+    """A stretch of a window. All counts are weighted."""
+
+    since_ns: int
+    until_ns: int
+    count: int  # measured requests
+    bad: int  # of these over the threshold
+    queued: int  # of the bad, at least: met the objective had their queue been as before
 
 
 def bad_share(
@@ -85,6 +115,29 @@ def bad_share(
         cured_by_all=int(worth[-1]),
         hops=tuple(hops),
     )
+
+
+def queue_burn(
+    requests: pa.Table, baseline: pa.Table, clock: Clock, threshold_s: float, edges_ns: I64
+) -> tuple[QueueBurn, ...]:
+    """What the queue alone made bad between each two of `edges_ns` (receive times, rising).
+
+    Empty where either table measures nothing. Needs `received_ns` beside `NEEDED_COLUMNS`.
+    """
+    now, before = measure(requests, clock), measure(baseline, clock)
+    if not len(now.row) or not len(before.row):
+        return ()
+    at_ns = requests["received_ns"].to_numpy()[now.row]
+    bad = now.total_ns > round(threshold_s * _NS)
+    queue = PLACES.index(QUEUE)
+    saved = now.hop_ns[:, queue] - _as_before(now, before)[:, queue]
+    cured = bad & (now.total_ns - saved <= round(threshold_s * _NS))
+    found = []
+    for since_ns, until_ns in zip(edges_ns[:-1].tolist(), edges_ns[1:].tolist(), strict=True):
+        weight = np.where((at_ns >= since_ns) & (at_ns < until_ns), now.weight, 0)
+        sums = (int(weight.sum()), int(weight[bad].sum()), int(weight[cured].sum()))
+        found.append(QueueBurn(since_ns, until_ns, *sums))
+    return tuple(found)
 
 
 def _as_before(now: Measured, before: Measured) -> I64:
@@ -132,4 +185,4 @@ def _share(player: int, name: str, worth: I64, players: int) -> HopShare:
         size = members.bit_count()
         orders = factorial(size) * factorial(players - size - 1)
         value += Fraction(orders * int(worth[members | own] - worth[members]), factorial(players))
-    return HopShare(name, int(worth[own]), value, name in ENGINE_HOPS or name == OTHERS)
+    return HopShare(name, int(worth[own]), value, name in FED_BACK or name == OTHERS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tailburn.app.answers.compare import replicas_verdict
 from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
 from tests.app.conftest import Run
@@ -84,8 +85,57 @@ def test_it_reads_well(run: Run, folder: Path) -> None:
     told = run("compare", "--store", folder, *_window(1), "--threshold", "500ms").out
     assert "queue is most of the change. Look next:" in told
     assert "100 of 100 requests, 24h before 0.0%" in told and "at least 100" in told
+    assert "The queue owns the miss (100%), and no more is asked for than before" in told
+    assert "5.0 % over 500ms, burns down to -1900.0 %; the queue alone (at least) to" in told
     told = run("compare", "--store", folder, *_window(2)).out
     assert "Other requests than before are most of the change" in told
+
+
+def test_replicas_are_advised_only_where_the_queue_owns_and_more_is_asked() -> None:
+    def told(queue: float, **total: object) -> str:
+        rows = [{"hop": "queue", "share": queue}, {"hop": "total", "bad": 10} | total]
+        return replicas_verdict(rows)
+
+    grown = {"requests_ratio": 1.0, "tokens_ratio": 1.4}
+    assert told(0.8, owner="queue", **grown) == (
+        "The queue owns the miss (80%) and more is asked for: add replicas."
+    )
+    flat = told(0.8, owner="queue", requests_ratio=1.02, tokens_ratio=0.9)
+    assert "add replicas" not in flat and "symptom" in flat
+    assert told(0.2, owner="retrieval", **grown) == (
+        "More replicas would not cure it: the queue has 20% of the miss."
+    )
+    assert told(0.0, bad=0) == "Nothing missed: no replicas are wanted."
+
+
+def test_the_budget_burns_down_part_by_part(run: Run, folder: Path) -> None:
+    rows = [
+        r
+        for r in compared(run, folder, 1, "--threshold", "500ms", "--objective", "99%")
+        if r["what"] == "queue"
+    ]
+    assert len(rows) == 60 and sum(r["bad"] for r in rows) == sum(r["queued"] for r in rows) == N
+    assert rows[0]["left_ratio"] == 1 and rows[-1]["left_ratio"] == pytest.approx(1 - N / 1)
+
+
+def test_throughput_bought_with_delay_is_noted(run: Run, tmp_path: Path) -> None:
+    store = ParquetStore(tmp_path / "store")
+    for part, (factor, tokens) in enumerate([(1.0, 64), (2.0, 128)]):
+        rows = make_rows(
+            received_ns=[RECEIVED_NS + part * DAY_NS] * 400,
+            request_id=[f"{part:08x}{i:08x}" for i in range(400)],
+            trace_id=[f"{part:016x}{i:016x}" for i in range(400)],
+            ttft_engine_s=[(0.1 + i / 1000) * factor for i in range(400)],
+            ttft_prefill_s=[(0.1 + i / 1000) * factor for i in range(400)],
+            output_tokens=[tokens] * 400,
+            replica=["a", "b"] * 200,
+        )
+        store.publish("requests", rows, LogRange(part + 1, part + 1))
+    told = run("compare", "--store", tmp_path / "store", *_window(1)).out
+    assert (
+        "Throughput bought with delay: p95 of the first token x 2.00 (engine) and "
+        "tokens/s x 2.00, x 2.00 for each replica that served, at x 1.00 requests" in told
+    )
 
 
 def test_without_a_baseline_it_says_so(run: Run, folder: Path) -> None:
@@ -100,6 +150,7 @@ def test_without_a_baseline_it_says_so(run: Run, folder: Path) -> None:
         (("--ago", "yesterday"), "--ago 'yesterday': want a duration such as"),
         (("--threshold", "fast"), "--threshold 'fast': want a duration such as"),
         (("--slowest", "200%"), "--slowest '200%': want a share such as 5%"),
+        (("--objective", "0"), "--objective '0': want a share such as 5%"),
     ],
 )
 def test_bad_options_are_told(run: Run, folder: Path, flags: tuple[str, str], said: str) -> None:

@@ -4,11 +4,18 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tailburn.engine.counterfactual import MOST_HOPS, OTHERS, BadShare, bad_share
+from tailburn.engine.counterfactual import (
+    MOST_HOPS,
+    OTHERS,
+    BadShare,
+    bad_share,
+    queue_burn,
+)
 from tailburn.engine.names import HOPS, ttft_hop_column
 from tests.engine.store import samples
 from tests.engine.test_band import healthy, row
@@ -110,3 +117,48 @@ def test_what_measures_nothing_deals_nothing() -> None:
     assert bad_share(empty, samples.requests(*healthy(3)), "ttft", 1.0) is None
     with pytest.raises(KeyError):
         bad_share(empty.drop_columns(["weight"]), empty, "ttft", 1.0)
+
+
+def test_an_owner_has_half_of_the_bad_and_engine_hops_make_bounds() -> None:
+    now = [row(i, queue=0.6 if i % 3 else 0.1, gateway=0.05) for i in range(90)]
+    found = dealt(now, [row(i, queue=0.1, gateway=0.05) for i in range(90)], 0.5)
+    assert (found.owner, found.is_lower_bound) == ("queue", True)
+    edge = [r | {ttft_hop_column("client>gateway"): 0.6} for r in healthy(40)]
+    found = dealt(edge, healthy(40), 0.5)
+    assert (found.owner, found.is_lower_bound) == ("client>gateway", False)
+    both = [row(i, queue=0.3, retrieval=0.3, prefill=0.3) for i in range(50)]
+    assert dealt(both, [row(i, queue=0.1, retrieval=0.1, prefill=0.1) for i in range(50)],
+                 0.31).owner is None  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("hop", "is_bound"),
+    [
+        ("client", False), ("client>gateway", False), ("gateway", False), ("retrieval", False),
+        ("kv_load", False), ("router>engine", False), ("queue", True), ("prefill", True),
+        ("decode", True), ("kv_transfer", True), ("tokenizer", True), ("retry", True),
+    ],
+)  # fmt: skip
+def test_hops_that_feed_back_are_lower_bounds(hop: str, is_bound: bool) -> None:
+    now = [r | {ttft_hop_column(hop): 2.0} for r in healthy(30)]
+    [share] = [h for h in dealt(now, healthy(30), 1.0).hops if h.hop == hop]
+    assert share.is_lower_bound is is_bound
+
+
+@given(rows_of, rows_of, st.floats(0.1, 4))
+@settings(max_examples=60, deadline=None)
+def test_the_queues_part_over_time_adds_up_to_what_it_would_have_cured(
+    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+) -> None:
+    found = dealt(now, before, threshold_s)
+    edges = samples.T0 + np.array([0, 300, 301, 1_002]) * samples.SECOND_NS
+    parts = queue_burn(
+        samples.requests(*now), samples.requests(*before), "ttft", threshold_s, edges
+    )
+    assert [(p.since_ns, p.until_ns) for p in parts] == list(
+        zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    )
+    assert sum(p.count for p in parts) == found.count
+    assert sum(p.bad for p in parts) == found.bad
+    cured = [h.cured for h in found.hops if h.hop == "queue"]
+    assert sum(p.queued for p in parts) == sum(cured)
