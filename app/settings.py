@@ -65,6 +65,12 @@ class Settings:
     spans_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long spans are kept.")
     rollups_kept_h: Hours = _setting(Topic.STORE, 9600.0, "How long minute rollups are kept.")
     signals_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long engines' metrics are kept.")
+    verdicts_kept_h: Annotated[float, Ge(768)] = _setting(
+        Topic.STORE,
+        9600.0,
+        "How long each minute's verdicts of SLOs are kept; at least 768, which budgets of 30 days "
+        "rest on.",
+    )
     spans_full_h: Hours = _setting(
         Topic.STORE,
         6.0,

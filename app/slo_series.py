@@ -7,7 +7,7 @@ is judged again at a start. So a kill changes no counter.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from operator import add
 from typing import Any, Final
 
 import numpy as np
@@ -15,22 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.app.births import Births, Scraper
+from tailburn.app.slo_counts import Period, Series, series_text
+from tailburn.engine.counted import rows_of
 from tailburn.engine.excess import PLACES
-from tailburn.engine.names import (
-    DEFINITION_LABEL,
-    HOP_LABEL,
-    OBJECTIVE_LABEL,
-    OVERFLOW,
-    SLO_BAD_METRIC,
-    SLO_EXCESS_SECONDS_METRIC,
-    SLO_LABEL,
-    SLO_LATE_METRIC,
-    SLO_PERIOD_BAD_METRIC,
-    SLO_PERIOD_REQUESTS_METRIC,
-    SLO_REQUESTS_METRIC,
-    SLO_SLOW_SECONDS_METRIC,
-    SLO_UNMEASURED_METRIC,
-)
+from tailburn.engine.grouping import I64
+from tailburn.engine.names import ALL_HOPS, OVERFLOW
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Calendar, Slo, objectives
 from tailburn.engine.slo.periods import period_of
@@ -45,55 +34,10 @@ from tailburn.engine.slo.verdicts import (
     tally,
 )
 from tailburn.engine.store.state.shown import SeriesKey
-from tailburn.rules.promql import quoted
 
 MAX_SERIES: Final = 20_000
 
-_COUNTERS: Final = {
-    SLO_REQUESTS_METRIC: ("requests", "Requests with a verdict; the first version of each."),
-    SLO_BAD_METRIC: ("bad", "Requests of these that were bad."),
-    SLO_UNMEASURED_METRIC: ("unmeasured", "Requests without a verdict: what it takes is missing."),
-    SLO_LATE_METRIC: ("late", "Verdicts counted above that a later version of a request changed."),
-}
-_GAUGES: Final = {
-    SLO_PERIOD_REQUESTS_METRIC: (0, "Requests with a verdict since the calendar window began."),
-    SLO_PERIOD_BAD_METRIC: (1, "Bad ones of these."),
-}
-_TENANT: Final = "tenant"
-
-
-@dataclass
-class _Period:
-    """The counts of a calendar window; those of one that has ended are gone."""
-
-    begin_ns: int = 0
-    end_ns: int = 0
-    requests: int = 0
-    bad: int = 0
-
-    def counts(self, now_ns: int) -> tuple[int, int]:
-        return (self.requests, self.bad) if now_ns < self.end_ns else (0, 0)
-
-
-@dataclass
-class _Series:
-    """One objective under one definition, for one combination of the values of `by`."""
-
-    slo: Slo
-    key: SeriesKey
-    labels: str
-    requests: int = 0
-    bad: int = 0
-    unmeasured: int = 0
-    late: int = 0
-    period: _Period = field(default_factory=_Period)
-    slowness: Slowness | None = None  # of the budget that says which requests are slow
-
-    def is_seen_by(self, tenant: str | None) -> bool:
-        """What is summed over tenants is for those alone who may see them all."""
-        if tenant is None or self.slo.select.get(_TENANT) == tenant:
-            return True
-        return (_TENANT, tenant) in self.key.by
+_TABLES: Final = ("verdicts", "excess")
 
 
 class SloSeries:
@@ -117,9 +61,10 @@ class SloSeries:
         self._now_ns = now_ns
         self._max_series = max_series
         self._lock = threading.Lock()
-        self._series: dict[SeriesKey, _Series] = {}
-        self._rows: dict[tuple[str, tuple[str, ...]], list[_Series]] = {}
+        self._series: dict[SeriesKey, Series] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], list[Series]] = {}
         self._resting: list[Mapping[str, Any]] = []
+        self._uncollected: dict[str, dict[tuple[Any, ...], list[int]]]
         self._begin()
 
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
@@ -133,17 +78,23 @@ class SloSeries:
         with self._lock:
             for slo in self.slos:
                 codes = judge(first, slo)
-                for series, (_, good, bad, unmeasured) in self._tallied(first, codes, slo):
-                    series.requests += good + bad
-                    series.bad += bad
-                    series.unmeasured += unmeasured
+                for series, one, (_, good, bad, unmeasured) in self._tallied(
+                    first, codes, slo, first.minute_ns
+                ):
+                    self._add(series, one, (good + bad, bad, unmeasured, 0))
                 if isinstance(slo.window, Calendar):
                     self._count_period(first, codes, slo, slo.window)
                 self._count_slow(first, codes, slo, times)
                 if len(later) and len(older):
-                    lost = changed(older, judge(older, slo), later, judge(later, slo))
-                    for series, verdicts in self._tallied(older, lost, slo):
-                        series.late += sum(verdicts[1:])
+                    lost, at_ns = changed(older, judge(older, slo), later, judge(later, slo))
+                    for series, one, verdicts in self._tallied(older, lost, slo, at_ns):
+                        self._add(series, one, (0, 0, 0, sum(verdicts[1:])))
+
+    def take_rows(self) -> dict[str, pa.Table]:
+        """What was counted since the last call, by minute: rows of VERDICTS and EXCESS."""
+        with self._lock:
+            taken, self._uncollected = self._uncollected, {name: {} for name in _TABLES}
+        return {name: rows_of(name, sums) for name, sums in taken.items()}
 
     def state(self) -> list[Mapping[str, Any]]:
         """All counts, as JSON can hold them."""
@@ -151,7 +102,7 @@ class SloSeries:
             counted: list[Mapping[str, Any]] = [
                 {
                     "key": [s.key.slo, s.key.objective, s.key.definition, dict(s.key.by)],
-                    "counts": [s.requests, s.bad, s.unmeasured, s.late],
+                    "counts": s.counts,
                     "period": [
                         s.period.begin_ns, s.period.end_ns, s.period.requests, s.period.bad,
                     ],
@@ -178,8 +129,8 @@ class SloSeries:
                 if (series := self._series.get(key)) is None:
                     self._resting.append(saved)
                     continue
-                series.requests, series.bad, series.unmeasured, series.late = saved["counts"]
-                series.period = _Period(*saved["period"])
+                series.counts = list(saved["counts"])
+                series.period = Period(*saved["period"])
                 if saved.get("slowness") and series.slowness:
                     series.slowness = Slowness.restore(saved["slowness"])
             del self._resting[: -self._max_series]
@@ -193,21 +144,36 @@ class SloSeries:
             seen = [series for series in self._series.values() if series.is_seen_by(tenant)]
             zero = {s.key for s in seen if self._births.shows_zero(s.key, scraper)}
             self._births.write_down(now_ns)
-            return "".join([*_counters(seen, zero), *_periods(seen, now_ns), *_slow(seen, zero)])
+            return series_text(seen, zero, now_ns)
 
     def _begin(self) -> None:
         """Budgets that aren't told apart by anything are there from the start."""
         self._series, self._rows, self._resting = {}, {}, []
+        self._uncollected = {name: {} for name in _TABLES}
         for slo in self.slos:
             if not slo.by:
                 self._row(slo, ())
 
     def _tallied(
-        self, requests: Requests, codes: Codes, slo: Slo
-    ) -> Iterator[tuple[_Series, list[int]]]:
-        """Each series with the counts of its verdicts, by their numbers."""
-        for one in tally(requests, codes, slo):
-            yield from zip(self._row(slo, one.values), one.counts.tolist(), strict=True)
+        self, requests: Requests, codes: Codes, slo: Slo, minute_ns: I64
+    ) -> Iterator[tuple[Series, int, list[int]]]:
+        """Each series and minute with the counts of its verdicts, by their numbers."""
+        for one in tally(requests, codes, slo, minute_ns):
+            for series, counts in zip(self._row(slo, one.values), one.counts.tolist(), strict=True):
+                yield series, one.minute_ns, counts
+
+    def _add(self, series: Series, minute_ns: int, counts: Sequence[int]) -> None:
+        """Counts go to the series and, in the same moment, to the rows of its minute."""
+        if any(counts):
+            key = series.key
+            series.counts = list(map(add, series.counts, counts))
+            self._collect(
+                "verdicts", (minute_ns, key.slo, key.objective, key.definition, series.by), counts
+            )
+
+    def _collect(self, table: str, key: tuple[Any, ...], counts: Sequence[int]) -> None:
+        sums = self._uncollected[table]
+        sums[key] = list(map(add, sums[key], counts)) if key in sums else list(counts)
 
     def _count_period(self, requests: Requests, codes: Codes, slo: Slo, calendar: Calendar) -> None:
         """Only requests of the period that is the newest: one that is over is shown no more."""
@@ -216,9 +182,10 @@ class SloSeries:
         received_ns = requests.rows["received_ns"].to_numpy()
         begin_ns, end_ns = period_of(calendar, int(received_ns.max()))
         of_period = np.where((received_ns >= begin_ns)[:, None], codes, np.int8(Verdict.NONE))
-        for series, (_, good, bad, _) in self._tallied(requests, of_period, slo):
+        minute_ns = requests.minute_ns
+        for series, _, (_, good, bad, _) in self._tallied(requests, of_period, slo, minute_ns):
             if begin_ns > series.period.begin_ns:
-                series.period = _Period(begin_ns, end_ns)
+                series.period = Period(begin_ns, end_ns)
             if begin_ns == series.period.begin_ns:
                 series.period.requests += good + bad
                 series.period.bad += bad
@@ -235,11 +202,17 @@ class SloSeries:
         times, is_slow = times.part(judged), verdicts[judged] == Verdict.BAD
         values, group = groups_of(requests.rows.select(list(slo.by)).take(times.row), slo.by)
         for i, value in enumerate(values):
-            slowness = self._row(slo, value)[column].slowness
-            assert slowness is not None, "made with the series"
-            slowness.add(times.part(group == i), is_slow[group == i])
+            series = self._row(slo, value)[column]
+            assert series.slowness is not None, "made with the series"
+            for slow in series.slowness.add(times.part(group == i), is_slow[group == i]):
+                amounts = [(ALL_HOPS, slow.excess_ns)]
+                amounts += zip(PLACES, slow.by_place_ns.tolist(), strict=True)
+                for hop, slow_ns in amounts:
+                    if slow_ns:
+                        key = (slow.minute_ns, slo.name, series.by, hop)
+                        self._collect("excess", key, [slow_ns])
 
-    def _row(self, slo: Slo, values: tuple[str, ...]) -> list[_Series]:
+    def _row(self, slo: Slo, values: tuple[str, ...]) -> list[Series]:
         """The series of each objective, new ones where there are none; bounded."""
         found = self._rows.get((slo.name, values))
         if found is not None:
@@ -254,59 +227,7 @@ class SloSeries:
             key = SeriesKey(slo.name, objective.name, definition_of(slo, objective), by)
             is_of_slow = objective == objective_of(slo)
             slowness = Slowness() if is_of_slow else None
-            row.append(_Series(slo, key, _labels(key), slowness=slowness))
+            row.append(Series(slo, key, slowness=slowness))
         self._rows[slo.name, values] = row
         self._series |= {series.key: series for series in row}
         return row
-
-
-def _counters(seen: Sequence[_Series], zero: set[SeriesKey]) -> Iterator[str]:
-    for metric, (count, help_text) in _COUNTERS.items():
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} counter\n"
-        for series in seen:
-            value = 0 if series.key in zero else getattr(series, count)
-            yield f"{metric}{{{series.labels}}} {value}\n"
-
-
-def _periods(seen: Sequence[_Series], now_ns: int) -> Iterator[str]:
-    of_calendars = [series for series in seen if isinstance(series.slo.window, Calendar)]
-    if not of_calendars:
-        return
-    for metric, (index, help_text) in _GAUGES.items():
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} gauge\n"
-        for series in of_calendars:
-            yield f"{metric}{{{series.labels}}} {series.period.counts(now_ns)[index]}\n"
-
-
-def _slow(seen: Sequence[_Series], zero: set[SeriesKey]) -> Iterator[str]:
-    """Seconds over the baseline, of every hop, so that one that gets slow is not born above 0."""
-    slow = [(series, series.slowness) for series in seen if series.slowness is not None]
-    if not slow:
-        return
-    yield f"# HELP {SLO_SLOW_SECONDS_METRIC} What slow requests took over the baseline, by hop.\n"
-    yield f"# TYPE {SLO_SLOW_SECONDS_METRIC} counter\n"
-    for series, slowness in slow:
-        for hop, ns in zip(PLACES, slowness.slow_ns.tolist(), strict=True):
-            labels = _text({SLO_LABEL: series.key.slo, HOP_LABEL: hop, **dict(series.key.by)})
-            seconds = 0.0 if series.key in zero else ns / 1e9
-            yield f"{SLO_SLOW_SECONDS_METRIC}{{{labels}}} {seconds}\n"
-    yield f"# HELP {SLO_EXCESS_SECONDS_METRIC} The same, of all hops together.\n"
-    yield f"# TYPE {SLO_EXCESS_SECONDS_METRIC} counter\n"
-    for series, slowness in slow:
-        labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
-        seconds = 0.0 if series.key in zero else slowness.excess_ns / 1e9
-        yield f"{SLO_EXCESS_SECONDS_METRIC}{{{labels}}} {seconds}\n"
-
-
-def _labels(key: SeriesKey) -> str:
-    named = {
-        SLO_LABEL: key.slo,
-        OBJECTIVE_LABEL: key.objective,
-        DEFINITION_LABEL: key.definition,
-        **dict(key.by),
-    }
-    return _text(named)
-
-
-def _text(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={quoted(value)}" for name, value in labels.items())

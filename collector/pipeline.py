@@ -54,8 +54,14 @@ class Counts(Protocol):
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
         """Rows of REQUESTS, and the older versions that some of them replace."""
 
+    def take_rows(self) -> Mapping[str, pa.Table]:
+        """What was counted since the last call, as rows of other tables of the store.
+
+        Published with the requests counted, they are as true after a kill as these are.
+        """
+
     def state(self) -> Any:
-        """The counts, as JSON can hold them."""
+        """The counts, as JSON can hold them, after `take_rows`."""
 
     def restore(self, state: Any) -> None:
         """Go on from what `state` gave."""
@@ -69,6 +75,9 @@ class Uncounted:
 
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
         pass
+
+    def take_rows(self) -> Mapping[str, pa.Table]:
+        return {}
 
     def state(self) -> Any:
         return self._state
@@ -182,6 +191,7 @@ class Pipeline:
             finished["signals"] = [table.cast(SIGNALS) for table in self._signals]
             self._signals = []
         tables = {name: pa.concat_tables(parts) for name, parts in finished.items()}
+        tables |= self._counts.take_rows()
         return {name: table for name, table in tables.items() if table.num_rows}
 
     def _finish_rows(self) -> None:

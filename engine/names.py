@@ -31,6 +31,7 @@ HOPS: Final = (
     "retry",
 )
 UNATTRIBUTED: Final = "unattributed"
+ALL_HOPS: Final = "all"  # where a column of hops has their sum
 HOP_INDEX: Final = {name: i for i, name in enumerate(HOPS)}
 
 VANTAGES: Final = ("client", "gateway", "engine")

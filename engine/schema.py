@@ -1,4 +1,4 @@
-"""Arrow schemas of the four tables of the store: requests, spans, rollups, signals.
+"""Arrow schemas of the tables of the store.
 
 Times of day are `_ns` since the epoch, durations `_s` seconds as float64: a duration
 in whole nanoseconds below 104 days survives the round trip, so sums stay exact.
@@ -130,9 +130,71 @@ SIGNALS: Final = pa.schema(
     ]
 )
 
+VERDICTS: Final = pa.schema(
+    [
+        ("minute_ns", pa.int64()),  # start of the receive minute of the closing
+        ("slo", _TEXT),
+        ("objective", _TEXT),
+        ("definition", _TEXT),  # another one, another budget
+        ("by", _TEXT),  # JSON: each dimension of the SLO's `by`, and its value
+        ("requests", pa.int64()),  # with a verdict; the first version of each
+        ("bad", pa.int64()),  # of these
+        ("unmeasured", pa.int64()),  # not among `requests`
+        ("late", pa.int64()),  # verdicts, of any minute, that a version of this one changed
+    ]
+)
+
+EXCESS: Final = pa.schema(
+    [
+        ("minute_ns", pa.int64()),  # start of the receive minute of the closing
+        ("slo", _TEXT),
+        ("by", _TEXT),  # as in VERDICTS
+        ("hop", _TEXT),  # a hop, `unattributed`, or `all`
+        ("slow_ns", pa.int64()),  # what slow requests took over the baseline
+    ]
+)
+
+USUAL_DIMENSIONS: Final = (
+    "tenant",
+    "service",
+    "pool",
+    "route",
+    "priority",
+    "model",
+    "request_type",
+    "replica",
+)
+
+USUAL: Final = pa.schema(
+    [
+        ("hour_ns", pa.int64()),  # start of the receive hour
+        *((d, _TEXT) for d in USUAL_DIMENSIONS),
+        ("clock", _TEXT),
+        ("basis", _TEXT),  # engine.baseline.load.Basis
+        ("rate_bin", pa.int64()),  # floor(2 log2 of requests a second)
+        ("token_bin", pa.int64()),  # floor(2 log2 of prompt tokens); 0 where they aren't matched on
+        ("hit_bin", pa.int64()),  # tenths of the prefix-hit ratio; -1: untold, or not matched on
+        ("left_out", pa.bool_()),  # the series was late too often in this hour to be learnt from
+        ("count", pa.int64()),
+        ("tokens", pa.int64()),  # sum
+        ("min_s", pa.float64()),
+        ("max_s", pa.float64()),
+        ("buckets", pa.list_(pa.int16())),  # indices, see engine.histogram
+        ("counts", pa.list_(pa.int64())),
+    ]
+)
+
+COUNTED: Final = {
+    "verdicts": ("minute_ns", "slo", "objective", "definition", "by"),
+    "excess": ("minute_ns", "slo", "by", "hop"),
+}
+"""Tables whose rows add up, and the columns that tell their sums apart; the rest are int64."""
+
 TABLES: Final = {
     "requests": REQUESTS,
     "spans": SPANS,
     "rollups": ROLLUPS,
     "signals": SIGNALS,
+    "verdicts": VERDICTS,
+    "excess": EXCESS,
 }

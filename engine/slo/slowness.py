@@ -98,6 +98,15 @@ def times_of(requests: pa.Table) -> Times:
     return Times(found.row, minute, found.hop_ns, found.weight, found.prompt)
 
 
+@dataclass(frozen=True)
+class Slow:
+    """What slow requests of a minute took over the baseline."""
+
+    minute_ns: int
+    by_place_ns: I64
+    excess_ns: int
+
+
 @dataclass
 class Slowness:
     """Of one budget and one combination of the values of `by`."""
@@ -108,16 +117,20 @@ class Slowness:
     _past: _Sums = field(default_factory=_Sums)
     _current: _Sums = field(default_factory=_Sums)
 
-    def add(self, times: Times, is_slow: Mask) -> None:
-        """Requests with a verdict, in the order they closed."""
+    def add(self, times: Times, is_slow: Mask) -> list[Slow]:
+        """Requests with a verdict, in the order they closed; what they added, by minute."""
         ends = [*(np.flatnonzero(np.diff(times.minute)) + 1).tolist(), len(times)]
-        begin = 0
+        added, begin = [], 0
         for end in ends:
             if end > begin:
-                self._begin_minute(int(times.minute[begin]))
-                of_minute = slice(begin, end)
-                self._add_minute(times.part(of_minute), is_slow[of_minute])
+                minute, of_minute = int(times.minute[begin]), slice(begin, end)
+                self._begin_minute(minute)
+                slow_ns, excess_ns = self._add_minute(times.part(of_minute), is_slow[of_minute])
+                self.slow_ns = self.slow_ns + slow_ns
+                self.excess_ns += excess_ns
+                added.append(Slow(minute * MINUTE_NS, slow_ns, excess_ns))
             begin = end
+        return added
 
     def state(self) -> list[Any]:
         """All of it, as JSON can hold it."""
@@ -139,7 +152,8 @@ class Slowness:
         self._past.fade(0.5 ** ((minute - self._minute) / HALF_LIFE_MINUTES))
         self._minute, self._current = minute, _Sums()
 
-    def _add_minute(self, times: Times, slow: Mask) -> None:
+    def _add_minute(self, times: Times, slow: Mask) -> tuple[I64, int]:
+        slow_ns, excess_ns = np.zeros(len(PLACES), np.int64), 0
         for stratum in np.unique(times.prompt).tolist():
             here, name = times.prompt == stratum, str(stratum)
             quick = here & ~slow
@@ -151,5 +165,6 @@ class Slowness:
                 continue
             over = times.hop_ns[here & slow] - np.rint(mean_ns).astype(np.int64)
             weight = times.weight[here & slow]
-            self.slow_ns += weight @ np.maximum(over, 0)
-            self.excess_ns += int(weight @ np.maximum(over.sum(axis=1), 0))
+            slow_ns += weight @ np.maximum(over, 0)
+            excess_ns += int(weight @ np.maximum(over.sum(axis=1), 0))
+        return slow_ns, excess_ns

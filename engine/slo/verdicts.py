@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, text
 from tailburn.engine.names import UNKNOWN
-from tailburn.engine.rollup import TPOT_MIN_OUTPUT_TOKENS
+from tailburn.engine.rollup import MINUTE_NS, TPOT_MIN_OUTPUT_TOKENS
 from tailburn.engine.slo.model import Clock, Kind, Objective, Slo, Tier, objectives
 
 Mask = NDArray[np.bool_]
@@ -79,6 +79,12 @@ class Requests:
         return mask
 
     @property
+    def minute_ns(self) -> I64:
+        """Start of the minute in which each closed."""
+        received_ns: I64 = self.rows.column("received_ns").to_numpy()
+        return received_ns // MINUTE_NS * MINUTE_NS
+
+    @property
     def weight(self) -> I64:
         """How many requests each row stands for, at least one."""
         weight = np.nan_to_num(self.number("weight"), nan=1.0)
@@ -87,9 +93,10 @@ class Requests:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of one SLO for one combination of the values of `by`."""
+    """Counts of one SLO for one combination of the values of `by` and one minute."""
 
     values: tuple[str, ...]
+    minute_ns: int
     counts: I64  # (objectives, verdicts), by their numbers
 
 
@@ -121,33 +128,40 @@ def judge(requests: Requests, slo: Slo) -> Codes:
     return codes
 
 
-def tally(requests: Requests, codes: Codes, slo: Slo) -> list[Tally]:
-    """How many verdicts of each kind, per combination of the values of `by`."""
+def tally(requests: Requests, codes: Codes, slo: Slo, minute_ns: I64) -> list[Tally]:
+    """How many verdicts of each kind, per minute and combination of the values of `by`."""
     judged = (codes != Verdict.NONE).any(axis=1)
     if not judged.any():
         return []
-    rows = requests.rows.select(list(slo.by))
-    values, group = groups_of(rows.filter(pa.array(judged)), slo.by)
+    rows = requests.rows.select(list(slo.by)).filter(pa.array(judged))
+    texts = [text(rows.column(name), UNKNOWN) for name in slo.by]
+    keys, group = distinct([pa.chunked_array([minute_ns[judged]]), *texts])
+    minutes, *values = (key.to_pylist() for key in keys)
     objective_count = codes.shape[1]
     cells = group[:, None] * objective_count + np.arange(objective_count)
     cells = cells * len(Verdict) + codes[judged]
     weight = np.broadcast_to(requests.weight[judged][:, None], cells.shape)
-    counts = np.zeros(len(values) * objective_count * len(Verdict), np.int64)
+    counts = np.zeros(len(minutes) * objective_count * len(Verdict), np.int64)
     np.add.at(counts, cells.reshape(-1), weight.reshape(-1))
-    shaped = counts.reshape(len(values), objective_count, len(Verdict))
-    return [Tally(value, shaped[i]) for i, value in enumerate(values)]
+    shaped = counts.reshape(len(minutes), objective_count, len(Verdict))
+    of_keys = zip(*values, strict=True) if values else [()] * len(minutes)
+    return [Tally(*key) for key in zip(of_keys, minutes, shaped, strict=True)]
 
 
-def changed(older: Requests, older_codes: Codes, newer: Requests, newer_codes: Codes) -> Codes:
+def changed(
+    older: Requests, older_codes: Codes, newer: Requests, newer_codes: Codes
+) -> tuple[Codes, I64]:
     """`older_codes` where the next version of the request has another verdict, NONE elsewhere.
 
-    Versions without a successor in `newer` have not changed.
+    Versions without a successor in `newer` have not changed. Also the minute of the successor.
     """
     next_row = _next_versions(older.rows, newer.rows)
     followed = next_row >= 0
     differs = np.zeros(older_codes.shape, np.bool_)
     differs[followed] = older_codes[followed] != newer_codes[next_row[followed]]
-    return np.where(differs, older_codes, np.int8(Verdict.NONE))
+    minute_ns = np.zeros(len(older), np.int64)
+    minute_ns[followed] = newer.minute_ns[next_row[followed]]
+    return np.where(differs, older_codes, np.int8(Verdict.NONE)), minute_ns
 
 
 def _next_versions(older: pa.Table, newer: pa.Table) -> I64:

@@ -115,8 +115,8 @@ class TableUsage:
 class Store(Protocol):
     """Rows of the tables in `engine.schema`, found again by receive time, trace and dimension.
 
-    A row's receive time is `minute_ns` in `rollups` and `received_ns` elsewhere. One process
-    writes; any number read meanwhile, in this process or others, and never wait for it.
+    A row's receive time is `minute_ns` where a table has that, and `received_ns` elsewhere. One
+    process writes; any number read meanwhile, in this process or others, and never wait for it.
     """
 
     def publish(self, table: str, rows: pa.Table, log: LogRange) -> None:
@@ -174,12 +174,21 @@ class Store(Protocol):
         `UnknownColumn`.
         """
 
+    def verdicts(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
+        """VERDICTS of the window whose keys equal `where`: one row per combination of keys.
+
+        In no set order. Raises `UnknownColumn`.
+        """
+
+    def excess(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
+        """EXCESS, as `verdicts`."""
+
     def query(
         self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
     ) -> pa.Table:
-        """One SELECT over the views `requests`, `request_versions`, `spans`, `rollups`, `signals`.
+        """One SELECT over the views: each table, and `request_versions`.
 
-        Raises `BadQuery`.
+        `requests` has the newest versions, the others every row. Raises `BadQuery`.
         """
 
     def compact(self, now_ns: int, durable_position: int) -> Compacted:

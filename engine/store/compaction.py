@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.engine import rollup
-from tailburn.engine.schema import ROLLUP_DIMENSIONS, TABLES
+from tailburn.engine.counted import add_up
+from tailburn.engine.schema import COUNTED, ROLLUP_DIMENSIONS, TABLES
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import UnreadableFile
 from tailburn.engine.store.rows import TIME_COLUMN, fit
@@ -126,6 +127,9 @@ def _sorted(table: str, rows: pa.Table) -> pa.Table:
     if table == "rollups":
         merged = rollup.merge(whole, ["minute_ns", *ROLLUP_DIMENSIONS])
         return merged.take(_order(merged, ["clock", "minute_ns"]))
+    if table in COUNTED:
+        added = add_up(table, whole)
+        return added.take(_order(added, ["slo", "minute_ns"]))
     if table == "signals":
         return whole.take(_order(whole, ["name", "labels", "time_ns"]))
     halves = _halves(whole)

@@ -42,6 +42,8 @@ class Keeping:
     spans: Kept = field(default_factory=lambda: Kept(168))
     rollups: Kept = field(default_factory=lambda: Kept(9600))
     signals: Kept = field(default_factory=lambda: Kept(168))
+    verdicts: Kept = field(default_factory=lambda: Kept(9600))
+    excess: Kept = field(default_factory=lambda: Kept(9600))
     spans_full: Kept = field(default_factory=lambda: Kept(6))
     sample_ratio: float = 0.05  # of the traces that are neither slow nor failed
 

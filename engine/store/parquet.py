@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine import rollup
+from tailburn.engine.counted import add_up
 from tailburn.engine.grouping import text
 from tailburn.engine.names import UNKNOWN
-from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, TABLES
+from tailburn.engine.problems import nearest
+from tailburn.engine.schema import COUNTED, REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, TABLES
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import (
     ALWAYS,
@@ -141,6 +143,12 @@ class ParquetStore:
             found = found.filter(pc.equal(text(found.column(name), UNKNOWN), value))
         return rollup.merge(found.select(names), by)
 
+    def verdicts(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
+        return self._counted("verdicts", window, where or {})
+
+    def excess(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
+        return self._counted("excess", window, where or {})
+
     def query(
         self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
     ) -> pa.Table:
@@ -173,6 +181,25 @@ class ParquetStore:
         is_newest = [newest[i] == n for i, n in zip(ids, numbers, strict=True)]
         latest = versions.filter(pa.array(is_newest, pa.bool_()))
         return _within(latest.filter(pc.invert(latest.column("tombstone"))), "requests", window)
+
+    def _counted(self, table: str, window: Window, where: Mapping[str, str]) -> pa.Table:
+        keys, schema = COUNTED[table], TABLES[table]
+        for name in where:
+            if name not in keys:
+                raise UnknownColumn(f"{table} isn't kept by {name!r}{nearest(name, keys)}")
+
+        def read() -> pa.Table:
+            parts = [
+                fit(_within(rows, table, window), schema)
+                for path in self._files.sound(table, window)
+                for rows in reading.read_groups(path)
+            ]
+            return pa.concat_tables([schema.empty_table(), *parts])
+
+        found = self._files.read(read, [table], window)
+        for name, value in where.items():
+            found = found.filter(pc.equal(found.column(name).cast(pa.string()), value))
+        return add_up(table, found)
 
     def _closed(self, window: Window) -> pa.Table:
         return self.requests(window, columns=THINNING_COLUMNS)

@@ -16,7 +16,10 @@ _NIBBLE = np.full(256, 255, np.uint8)
 _NIBBLE[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16, dtype=np.uint8)
 _NIBBLE[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16, dtype=np.uint8)
 
-TIME_COLUMN = {name: "received_ns" for name in TABLES} | {"rollups": "minute_ns"}
+TIME_COLUMN = {
+    name: "minute_ns" if "minute_ns" in schema.names else "received_ns"
+    for name, schema in TABLES.items()
+}
 
 
 def schema_of(table: str) -> pa.Schema:

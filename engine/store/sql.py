@@ -40,6 +40,8 @@ VIEWS: Final = {
     """,
     "rollups": f"SELECT * FROM {_SOURCE['rollups']}",
     "signals": f"SELECT * FROM {_SOURCE['signals']}",
+    "verdicts": f"SELECT * FROM {_SOURCE['verdicts']}",
+    "excess": f"SELECT * FROM {_SOURCE['excess']}",
 }
 
 

@@ -24,6 +24,8 @@ _STATISTICS: Final = {
     "spans": ["received_ns", "trace_id"],
     "rollups": ["minute_ns", "clock"],
     "signals": ["received_ns", "name"],
+    "verdicts": ["minute_ns", "slo"],
+    "excess": ["minute_ns", "slo"],
 }
 _PUBLISHED_LEVEL: Final = -3
 _MERGED_LEVEL: Final = 3

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tailburn.app.births import SETTLED_S, Scraper
 from tailburn.app.slo_series import SloSeries
+from tailburn.engine.counted import add_up
 from tailburn.engine.schema import REQUESTS
 from tailburn.engine.slo.model import Calendar, EngineSource
 from tests.app.rows import make_rows
@@ -172,6 +173,104 @@ def test_counts_do_not_depend_on_how_rows_are_split_or_where_a_restart_falls(
 ) -> None:
     ends = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
     assert _counted(rows, ends) == _counted(rows, [0, len(rows)])
+
+
+VERSIONS = st.lists(
+    st.tuples(
+        st.integers(0, 4),  # which request
+        st.integers(0, 400),  # seconds until it closes
+        st.sampled_from([0.2, 0.3, 0.9, 2.0, None]),
+        st.sampled_from("abc"),
+        st.booleans(),  # gone with this version
+    ),
+    max_size=40,
+)
+COUNTS = ("requests", "bad", "unmeasured", "late")
+Version = tuple[int, int, float | None, str, bool]
+
+
+@given(VERSIONS, st.lists(st.integers(1, 40), max_size=5), st.sampled_from([2, 20_000]))
+def test_rows_of_minutes_add_up_to_the_counters_whatever_the_splits_and_the_restarts(
+    versions: list[Version], cuts: list[int], room: int
+) -> None:
+    def series() -> SloSeries:
+        return slo_series(CHAT, BY_MODEL, max_series=room)
+
+    part = _in_parts(versions)
+    whole = series()
+    whole.count(*part(0, len(versions)))
+    at_once = whole.take_rows()
+    assert _sums(at_once["verdicts"]) == _counters(whole)
+    minutes = set(at_once["verdicts"]["minute_ns"].to_pylist())
+    assert minutes <= {at_s // 60 * 60 * 10**9 for _, at_s, *_ in versions}
+
+    ends = sorted({0, len(versions), *(c for c in cuts if c < len(versions))})
+    pieces, state = [], whole.state()[:0]
+    for begin, end in zip(ends, ends[1:], strict=False):
+        killed, again = series(), series()
+        for one in (killed, again):  # the rows of the first are discarded and made again
+            one.restore(state)
+            one.count(*part(begin, end))
+        pieces.append(again.take_rows())
+        assert not any(len(rows) for rows in again.take_rows().values())
+        state = json.loads(json.dumps(again.state()))
+    for name, rows in at_once.items():
+        found = pa.concat_tables([rows[:0], *(piece[name] for piece in pieces)])
+        assert _in_order(add_up(name, found)) == _in_order(add_up(name, rows))
+
+
+def _in_parts(versions: list[Version]) -> Callable[[int, int], tuple[pa.Table, pa.Table]]:
+    """The versions from one to another, and those that they replace, as the pipeline gives them."""
+    rows: list[dict[str, Any]] = []
+    newest: dict[int, dict[str, Any]] = {}
+    older: list[dict[str, Any] | None] = []
+    for number, at_s, ttft_s, model, gone in versions:
+        before = newest.get(number)
+        newest[number] = {
+            "request_id": f"{number:016x}",
+            "version": before["version"] + 1 if before else 1,
+            "received_ns": at_s * 10**9,
+            "ttft_client_s": ttft_s,
+            "ttft_queue_s": ttft_s,
+            "model": model,
+            "tombstone": gone,
+        }
+        rows.append(newest[number])
+        older.append(before)
+
+    def part(begin: int, end: int) -> tuple[pa.Table, pa.Table]:
+        replaced = [row for row in older[begin:end] if row and not row["tombstone"]]
+        return _table(rows[begin:end]), _table(replaced)
+
+    return part
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    if not rows:
+        return NOTHING
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return requests(*columns.pop("ttft_client_s"), **columns)
+
+
+def _sums(verdicts: pa.Table) -> dict[tuple[str, ...], list[int]]:
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row in verdicts.to_pylist():
+        key = (row["slo"], row["objective"], row["definition"], row["by"])
+        before = found.get(key, [0] * len(COUNTS))
+        found[key] = [n + row[name] for n, name in zip(before, COUNTS, strict=True)]
+    return found
+
+
+def _counters(series: SloSeries) -> dict[tuple[str, ...], list[int]]:
+    """Other than 0, by the keys of their rows."""
+    saved = series.state()
+    return {
+        (*s["key"][:3], json.dumps(s["key"][3])): s["counts"] for s in saved if any(s["counts"])
+    }
+
+
+def _in_order(rows: pa.Table) -> list[str]:
+    return sorted(map(str, rows.to_pylist()))
 
 
 def _counted(rows: list[tuple[float | None, str, int]], ends: list[int]) -> list[Any]:

@@ -233,7 +233,10 @@ def test_a_request_counts_for_all_that_its_sample_stands_for_under_its_own_value
     )
     slo = Slo("chat", HERE, by=("model",), clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
     requests = Requests(rows)
-    found = {t.values: t.counts.tolist() for t in tally(requests, judge(requests, slo), slo)}
+    found = {
+        t.values: t.counts.tolist()
+        for t in tally(requests, judge(requests, slo), slo, requests.minute_ns)
+    }
     assert found == {("a",): [[0, 3, 1, 0]], ("b",): [[0, 0, 0, 1]]}
 
 
@@ -246,10 +249,12 @@ def test_a_later_version_with_another_verdict_is_found_by_what_it_replaces() -> 
         {**gone, "request_id": f"{2:016x}", "version": 3},
         {**slow, "request_id": f"{3:016x}", "version": 9},
     ]
+    newer = [{**row, "received_ns": 181 * 10**9} for row in newer]
     slo = Slo("chat", HERE, clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
     before, after = Requests(table(*older)), Requests(table(*newer))
-    found = changed(before, judge(before, slo), after, judge(after, slo))
+    found, minute_ns = changed(before, judge(before, slo), after, judge(after, slo))
     assert found[:, 0].tolist() == [GOOD, NONE, GOOD, NONE]
+    assert minute_ns.tolist() == [180 * 10**9, 180 * 10**9, 180 * 10**9, 0]
 
 
 SECONDS = st.sampled_from([None, 0.0, 0.05, 0.06, 0.3, 0.5, 0.6, 0.7, 1.0, 20.0, 25.0, 91.0])
@@ -291,7 +296,7 @@ def test_all_at_once_is_what_one_at_a_time_gives(
             expected[request["model"] or "unknown", objective, code] += weight * (code != NONE)
     found = {
         (t.values[0], objective, code): int(count)
-        for t in tally(rows, codes, slo)
+        for t in tally(rows, codes, slo, rows.minute_ns)
         for objective, row in enumerate(t.counts)
         for code, count in enumerate(row)
         if code != NONE and count

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ class StoreConformance:
         assert len(store.trace(trace_hex(1)).spans) == 0
         assert len(store.closed_traces()) == 0
         assert len(store.rollups(by=["model"])) == 0
-        for view in ("requests", "request_versions", "spans", "rollups", "signals"):
+        for view in ("requests", "request_versions", "spans", "rollups", "signals", "verdicts"):
             assert store.query(f"SELECT count(*) FROM {view}").to_pylist()[0].popitem()[1] == 0
         assert store.usage()["requests"].rows == 0
         assert store.discard_after(0) == 0
@@ -235,6 +236,32 @@ class StoreConformance:
         found = store.rollups(clocks=["ttft_client_s"])
         assert found.column("count").to_pylist() == [1]
         assert found.column("sum_s").to_pylist() == pytest.approx([0.5])
+
+    # Verdicts
+
+    def test_verdicts_add_up_by_minute_and_budget(self, store: Store) -> None:
+        rows: list[dict[str, Any]] = [
+            {"requests": 10, "bad": 1},
+            {"requests": 5, "late": 2},
+            {"minute_ns": T0 + MINUTE_NS, "requests": 7},
+            {"by": '{"model": "a"}', "unmeasured": 3},
+            {"definition": "ffffffff", "requests": 1},
+        ]
+        for at, row in enumerate(rows):
+            store.publish("verdicts", samples.verdicts(row), LogRange(at, at))
+        expected = samples.verdicts({"requests": 15, "bad": 1, "late": 2}, *rows[2:]).to_pylist()
+        key = str
+        assert sorted(store.verdicts().to_pylist(), key=key) == sorted(expected, key=key)
+        assert store.verdicts(Window(T0 + 1, None)).to_pylist() == expected[1:2]
+        assert store.verdicts(where={"by": '{"model": "a"}'}).to_pylist() == expected[2:3]
+        assert store.discard_after(2) == 2
+        assert store.verdicts().column("requests").to_pylist() == [15, 7]
+
+    def test_a_key_that_verdicts_are_not_kept_by_is_refused(self, store: Store) -> None:
+        with pytest.raises(UnknownColumn, match="'definitions'; did you mean definition"):
+            store.verdicts(where={"definitions": "x"})
+        with pytest.raises(UnknownColumn, match="excess isn't kept by"):
+            store.excess(where={NEVER: "x"})
 
     # SQL
 
@@ -463,6 +490,9 @@ class StoreConformance:
             store.publish("spans", samples.spans(*spans), log)
             signal = {"received_ns": T0, "time_ns": part, "name": "depth", "labels": "{}"}
             store.publish("signals", samples.signals(signal | {"value": float(part)}), log)
+            hour = {"minute_ns": T0 + part % 3 * HOUR_NS}
+            store.publish("verdicts", samples.verdicts(hour | {"requests": part}), log)
+            store.publish("excess", samples.excess(hour | {"slow_ns": part}), log)
 
     def answers(self, store: Store) -> dict[str, object]:
         """Every kind of answer, in an order that storage can't change."""
@@ -482,4 +512,6 @@ class StoreConformance:
             "rollups": [{k: v for k, v in x.items() if k != "sum_s"} for x in merged],
             "sums": [round(x["sum_s"], 9) for x in merged],
             "signals": store.query("SELECT * FROM signals ORDER BY time_ns").to_pylist(),
+            "verdicts": store.verdicts().sort_by("minute_ns").to_pylist(),
+            "excess": store.excess(window).to_pylist(),
         }

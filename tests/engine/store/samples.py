@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailburn.engine.schema import REQUESTS, SIGNALS, SPANS
+from tailburn.engine.schema import EXCESS, REQUESTS, SIGNALS, SPANS, VERDICTS
 
 SECOND_NS = 1_000_000_000
 MINUTE_NS = 60 * SECOND_NS
@@ -90,6 +90,19 @@ def spans(*rows: dict[str, Any]) -> pa.Table:
 def signals(*rows: dict[str, Any]) -> pa.Table:
     """A `signals` table."""
     return pa.Table.from_pylist(list(rows), schema=SIGNALS)
+
+
+def verdicts(*rows: dict[str, Any]) -> pa.Table:
+    """A `verdicts` table; of one budget without a verdict unless a row says more."""
+    nothing = {"minute_ns": T0, "slo": "chat", "objective": "ttft_p95", "definition": "0a1b2c3d"}
+    counts = {"by": "{}", "requests": 0, "bad": 0, "unmeasured": 0, "late": 0}
+    return pa.Table.from_pylist([nothing | counts | row for row in rows], schema=VERDICTS)
+
+
+def excess(*rows: dict[str, Any]) -> pa.Table:
+    """An `excess` table."""
+    usual = {"minute_ns": T0, "slo": "chat", "by": "{}", "hop": "queue", "slow_ns": 0}
+    return pa.Table.from_pylist([usual | row for row in rows], schema=EXCESS)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -1,0 +1,132 @@
+"""Series of an SLO and their counts, and how `/metrics` shows them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from tailburn.engine.excess import PLACES
+from tailburn.engine.names import (
+    DEFINITION_LABEL,
+    HOP_LABEL,
+    OBJECTIVE_LABEL,
+    SLO_BAD_METRIC,
+    SLO_EXCESS_SECONDS_METRIC,
+    SLO_LABEL,
+    SLO_LATE_METRIC,
+    SLO_PERIOD_BAD_METRIC,
+    SLO_PERIOD_REQUESTS_METRIC,
+    SLO_REQUESTS_METRIC,
+    SLO_SLOW_SECONDS_METRIC,
+    SLO_UNMEASURED_METRIC,
+)
+from tailburn.engine.slo.model import Calendar, Slo
+from tailburn.engine.slo.slowness import Slowness
+from tailburn.engine.store.state.shown import SeriesKey
+from tailburn.rules.promql import quoted
+
+_COUNTERS: Final = {
+    SLO_REQUESTS_METRIC: "Requests with a verdict; the first version of each.",
+    SLO_BAD_METRIC: "Requests of these that were bad.",
+    SLO_UNMEASURED_METRIC: "Requests without a verdict: what it takes is missing.",
+    SLO_LATE_METRIC: "Verdicts counted above that a later version of a request changed.",
+}
+_GAUGES: Final = {
+    SLO_PERIOD_REQUESTS_METRIC: (0, "Requests with a verdict since the calendar window began."),
+    SLO_PERIOD_BAD_METRIC: (1, "Bad ones of these."),
+}
+_TENANT: Final = "tenant"
+
+
+@dataclass
+class Period:
+    """The counts of a calendar window; those of one that has ended are gone."""
+
+    begin_ns: int = 0
+    end_ns: int = 0
+    requests: int = 0
+    bad: int = 0
+
+    def counts(self, now_ns: int) -> tuple[int, int]:
+        return (self.requests, self.bad) if now_ns < self.end_ns else (0, 0)
+
+
+@dataclass
+class Series:
+    """One objective under one definition, for one combination of the values of `by`."""
+
+    slo: Slo
+    key: SeriesKey
+    counts: list[int] = field(default_factory=lambda: [0] * len(_COUNTERS))  # in that order
+    period: Period = field(default_factory=Period)
+    slowness: Slowness | None = None  # of the budget that says which requests are slow
+
+    @cached_property
+    def by(self) -> str:
+        """As the tables of the store have it."""
+        return json.dumps(dict(self.key.by))
+
+    @cached_property
+    def labels(self) -> str:
+        return _text(
+            {
+                SLO_LABEL: self.key.slo,
+                OBJECTIVE_LABEL: self.key.objective,
+                DEFINITION_LABEL: self.key.definition,
+                **dict(self.key.by),
+            }
+        )
+
+    def is_seen_by(self, tenant: str | None) -> bool:
+        """What is summed over tenants is for those alone who may see them all."""
+        if tenant is None or self.slo.select.get(_TENANT) == tenant:
+            return True
+        return (_TENANT, tenant) in self.key.by
+
+
+def series_text(seen: Sequence[Series], zero: set[SeriesKey], now_ns: int) -> str:
+    """In the Prometheus text format; those of `zero` as they were before anything counted."""
+    return "".join([*_counters(seen, zero), *_periods(seen, now_ns), *_slow(seen, zero)])
+
+
+def _counters(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
+    for index, (metric, help_text) in enumerate(_COUNTERS.items()):
+        yield f"# HELP {metric} {help_text}\n# TYPE {metric} counter\n"
+        for series in seen:
+            value = 0 if series.key in zero else series.counts[index]
+            yield f"{metric}{{{series.labels}}} {value}\n"
+
+
+def _periods(seen: Sequence[Series], now_ns: int) -> Iterator[str]:
+    of_calendars = [series for series in seen if isinstance(series.slo.window, Calendar)]
+    if not of_calendars:
+        return
+    for metric, (index, help_text) in _GAUGES.items():
+        yield f"# HELP {metric} {help_text}\n# TYPE {metric} gauge\n"
+        for series in of_calendars:
+            yield f"{metric}{{{series.labels}}} {series.period.counts(now_ns)[index]}\n"
+
+
+def _slow(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
+    """Seconds over the baseline, of every hop, so that one that gets slow is not born above 0."""
+    slow = [(series, series.slowness) for series in seen if series.slowness is not None]
+    if not slow:
+        return
+    yield f"# HELP {SLO_SLOW_SECONDS_METRIC} What slow requests took over the baseline, by hop.\n"
+    yield f"# TYPE {SLO_SLOW_SECONDS_METRIC} counter\n"
+    for series, slowness in slow:
+        for hop, ns in zip(PLACES, slowness.slow_ns.tolist(), strict=True):
+            labels = _text({SLO_LABEL: series.key.slo, HOP_LABEL: hop, **dict(series.key.by)})
+            seconds = 0.0 if series.key in zero else ns / 1e9
+            yield f"{SLO_SLOW_SECONDS_METRIC}{{{labels}}} {seconds}\n"
+    yield f"# HELP {SLO_EXCESS_SECONDS_METRIC} The same, of all hops together.\n"
+    yield f"# TYPE {SLO_EXCESS_SECONDS_METRIC} counter\n"
+    for series, slowness in slow:
+        labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
+        seconds = 0.0 if series.key in zero else slowness.excess_ns / 1e9
+        yield f"{SLO_EXCESS_SECONDS_METRIC}{{{labels}}} {seconds}\n"
+
+
+def _text(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={quoted(value)}" for name, value in labels.items())
