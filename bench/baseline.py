@@ -13,14 +13,19 @@ import pyarrow as pa
 from bench.figures import Figure, show
 from bench.store import measure, words
 from tailburn.engine import histogram, rollup
-from tailburn.engine.baseline import deadlines, fold, hours, same_hour
-from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS
+from tailburn.engine.baseline import Learnt, Usual, hours, same_hour
+from tailburn.engine.baseline.load import HOUR_NS, UNTOLD_HITS, Matched
+from tailburn.engine.baseline.usual import NEEDED
+from tailburn.engine.schema import REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, USUAL, USUAL_DIMENSIONS
 
 CLOCK: Final = "ttft_gateway_s"
 BY: Final = ("service", "model", "request_type", "replica")
 NOW: Final = 1_790_000_000_000_000_000
 MODELS, TYPES, REPLICAS = 20, 5, 100
-HOUR_ROWS: Final = 120_000
+HOURS: Final = 8
+HOUR_ROWS: Final = 200_000
+BATCH: Final = 1_000
+REPLICAS_JUDGED: Final = 20
 A_MINUTE: Final = 6  # requests of a series
 
 
@@ -85,41 +90,59 @@ def figures() -> Iterator[Figure]:
 
 
 def _deadlines() -> Iterator[Figure]:
-    """Fold an hour of requests, and set the deadlines of a minute of them."""
-    load = pa.table(
-        {"minute_ns": pa.array(np.arange(60) * rollup.MINUTE_NS), "service": ["chat"] * 60}
-        | {"model": ["llama"] * 60, "rate_per_s": np.geomspace(1, 30, 60)}
-    )
-    rng = np.random.default_rng(2)
-    tokens = rng.lognormal(7, 1, HOUR_ROWS).astype(np.int32)
+    """Judge and learn from requests as they close, two seconds of 500 a second at a time."""
+    day = [requests(hour) for hour in range(HOURS)]
+    usual = Usual(lambda since_ns: USUAL.empty_table())
+    for rows in day:
+        usual.take(rows)
+    cells = pa.concat_tables([usual.take_rows(), usual.open_cells()])
+    size = f"cells of {HOURS} hours of {HOUR_ROWS:,} requests, {REPLICAS_JUDGED} replicas"
+    read = sum(rows.select(list(NEEDED)).nbytes for rows in day) / 1e6
+    yield Figure(size, [cells.nbytes / 1e6], "MB", read, "the columns read", True)
+    now = requests(HOURS)
+    batches = [now.slice(at, BATCH) for at in range(0, HOUR_ROWS, BATCH)]
+    usual.take(batches[0])  # what is fitted once an hour
+    judged = measure(lambda: [usual.take(batch) for batch in batches[1:]], repeats=1)
+    per = 100_000 / (HOUR_ROWS - BATCH)
+    ours = f"deadlines of 100,000 requests, judged and learnt, {BATCH:,} at a time"
+    anew = measure(lambda: _anew(cells, batches[1]), repeats=3).cpu_s * 100_000 / BATCH
+    fitted = "the lines fitted anew for each"
+    yield Figure(ours, [judged.cpu_s * per], "cpu-s", anew, fitted, smaller_is_better=True)
+
+
+def requests(hour: int) -> pa.Table:
+    """An hour of requests to the replicas of one model."""
+    rng = np.random.default_rng(hour)
+    tokens = rng.lognormal(7, 1, HOUR_ROWS).astype(np.int32) + 1
+    slow = rng.lognormal(0, 0.3, (2, HOUR_ROWS))
+    replicas = pa.array([f"replica-{i}" for i in range(REPLICAS_JUDGED)])
+    types = pa.array(["chat", "code", "document"])
+    received = np.sort(rng.integers(0, HOUR_NS, HOUR_ROWS)) + hour * HOUR_NS
     some = {
         "service": pa.array(["chat"] * HOUR_ROWS),
         "model": pa.array(["llama"] * HOUR_ROWS),
-        "received_ns": pa.array(rng.integers(0, 60, HOUR_ROWS) * rollup.MINUTE_NS),
+        "replica": replicas.take(pa.array(rng.integers(0, REPLICAS_JUDGED, HOUR_ROWS))),
+        "request_type": types.take(pa.array(rng.integers(0, 3, HOUR_ROWS))),
+        "received_ns": pa.array(received),
         "prompt_tokens": pa.array(tokens),
         "cached_tokens": pa.array(np.zeros(HOUR_ROWS, np.int32)),
-        CLOCK: pa.array((0.05 + tokens * 1e-4) * rng.lognormal(0, 0.5, HOUR_ROWS)),
+        "output_tokens": pa.array(np.full(HOUR_ROWS, 100)),
+        CLOCK: pa.array((0.05 + tokens * 1e-4) * slow[0]),
+        "tpot_gateway_s": pa.array(0.02 * slow[1]),
     }
-    names = REQUESTS.names
-    rows = pa.table(
-        [some.get(n, pa.nulls(HOUR_ROWS)).cast(REQUESTS.field(n).type) for n in names], names
-    )
-    by = ("service", "model")
-    folded = measure(lambda: fold(rows, load, by, [CLOCK]), repeats=3)
-    cells = fold(rows, load, by, [CLOCK])
-    yield Figure("requests folded by load", [HOUR_ROWS / folded.cpu_s], "requests/cpu-s")
-    size = f"cells of an hour of {HOUR_ROWS:,} requests of one series"
-    yield Figure(
-        size,
-        [cells.nbytes / 1e3],
-        "kB",
-        rows.select(list(some)).nbytes / 1e3,
-        "the six columns read",
-        True,
-    )
-    minute = rows.slice(0, HOUR_ROWS // 60)
-    asked = measure(lambda: deadlines(cells, minute, load, by, CLOCK, 2 * 60 * rollup.MINUTE_NS))
-    yield Figure(f"deadlines of {len(minute):,} requests", [asked.cpu_s * 1e3], "ms")
+    columns = [
+        some[f.name].cast(f.type) if f.name in some else pa.nulls(HOUR_ROWS, f.type)
+        for f in REQUESTS
+    ]
+    return pa.table(columns, schema=REQUESTS)
+
+
+def _anew(cells: pa.Table, rows: pa.Table) -> None:
+    """The same deadlines without anything kept from one batch to the next."""
+    learnt = Learnt(cells, USUAL_DIMENSIONS)
+    rate = np.full(len(rows), HOUR_ROWS / 3_600 / REPLICAS_JUDGED)
+    for clock in (CLOCK, "tpot_gateway_s"):
+        learnt.deadlines(rows, Matched(rate, np.full(len(rows), UNTOLD_HITS)), clock)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """What is usual: the tail of this hour on the days before, and of requests like these in a week.
 
-`same_hour` is the first, from rollups; `loads`, `fold`, `merge` and `kept` learn the second from
-requests, and `deadlines` says from it when a request is late.
+`same_hour` is the first, from rollups; `Usual` learns the second from requests as they close,
+and `Learnt` says from it when a request is late.
 """
 
-from tailburn.engine.baseline.deadline import Deadlines, Outside, deadlines
+from tailburn.engine.baseline.cells import fold, merge
+from tailburn.engine.baseline.deadline import Deadlines, Learnt, Outside
 from tailburn.engine.baseline.incidents import Incident
-from tailburn.engine.baseline.load import Basis, fold, kept, loads, merge
+from tailburn.engine.baseline.load import Basis
 from tailburn.engine.baseline.same_hour import Baseline, Baselines, Day, hours, same_hour
+from tailburn.engine.baseline.usual import Usual
 
 __all__ = [
     "Baseline",
@@ -16,12 +18,11 @@ __all__ = [
     "Day",
     "Deadlines",
     "Incident",
+    "Learnt",
     "Outside",
-    "deadlines",
+    "Usual",
     "fold",
     "hours",
-    "kept",
-    "loads",
     "merge",
     "same_hour",
 ]

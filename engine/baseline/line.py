@@ -1,14 +1,14 @@
 """p99 over the length of prompts, as a line, of the requests at the rates nearest to one."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
-from tailburn.engine.baseline.load import Basis
-from tailburn.engine.baseline.quantiles import Dense, quantiles
+from tailburn.engine.baseline.load import BASES, DAY_NS, Basis
+from tailburn.engine.baseline.quantiles import Dense, accumulate, quantiles
 from tailburn.engine.grouping import F64, I64
 
 P99: Final = 0.99
@@ -16,16 +16,34 @@ P99: Final = 0.99
 
 @dataclass(frozen=True)
 class Past:
-    """Usable cells as arrays."""
+    """Cells of one clock as arrays."""
 
     cells: pa.Table
-    dense: Dense
-    basis: NDArray[Any]
+    count: I64
+    basis: I64  # number in `load.BASES`
     hit: I64
     rate: I64
     length: I64
     tokens: I64
-    hour: I64
+    day: I64
+
+    @classmethod
+    def of(cls, cells: pa.Table) -> "Past":
+        basis = pc.index_in(cells.column("basis").cast(pa.string()), pa.array(map(str, BASES)))
+        return cls(
+            cells,
+            cells.column("count").to_numpy(),
+            basis.to_numpy().astype(np.int64),
+            cells.column("hit_bin").to_numpy(),
+            cells.column("rate_bin").to_numpy(),
+            cells.column("token_bin").to_numpy(),
+            cells.column("tokens").to_numpy(),
+            cells.column("hour_ns").to_numpy() // DAY_NS,
+        )
+
+    def summed(self, cells: I64, group: I64, groups: int) -> Dense:
+        """Histograms of some cells, added up by group."""
+        return accumulate(self.cells.take(pa.array(cells)), group, groups)
 
 
 @dataclass(frozen=True)
@@ -36,7 +54,7 @@ class Line:
     per_token_s: float
     floor_s: float
     count: int  # requests it rests on
-    hours: int  # in which these were received
+    days: int  # in which these were received
     token_bins: tuple[int, int]
     rate_bins: tuple[int, int]  # of the rates used
     all_hits: bool  # the prefix-hit ratio was too thin to match on
@@ -46,11 +64,11 @@ class Line:
         return np.maximum(self.base_s + self.per_token_s * tokens, self.floor_s)
 
 
-def fit(past: Past, cells: I64, basis: str, hit: int, rate: int, minimum: int) -> Line:
+def fit(past: Past, cells: I64, basis: int, hit: int, rate: int, minimum: int) -> Line:
     """The line of p99 over tokens at the rates nearest to `rate`."""
-    count = past.dense.count
+    count = past.count
     all_hits = False
-    if basis == Basis.PROMPT:
+    if basis == BASES.index(Basis.PROMPT):
         same = cells[past.hit[cells] == hit]
         all_hits = int(count[same].sum()) < minimum
         cells = cells if all_hits else same
@@ -58,23 +76,22 @@ def fit(past: Past, cells: I64, basis: str, hit: int, rate: int, minimum: int) -
     within = np.bincount(distance, count[cells])
     reach = int(np.searchsorted(np.cumsum(within), minimum))
     near = cells[distance <= reach]
-    near = near[count[near] > 0]
     lengths, position = np.unique(past.length[near], return_inverse=True)
     group = _grouped(np.bincount(position, count[near]).astype(np.float64), minimum)[position]
     groups = int(group.max()) + 1
-    tails = quantiles(_rows(past.dense, near).grouped(group, groups), P99)
+    tails = quantiles(past.summed(near, group, groups), P99)
     weight = np.bincount(group, count[near]).astype(np.float64)
     tokens = np.bincount(group, past.tokens[near]) / weight
     base, slope = _line(tokens, tails, weight)
     if slope <= 0:
-        whole = _rows(past.dense, near).grouped(np.zeros(len(near), np.int64), 1)
+        whole = past.summed(near, np.zeros(len(near), np.int64), 1)
         base, slope = float(quantiles(whole, P99)[0]), 0.0
     return Line(
         base,
         slope,
         float(tails.min()) if slope else base,
         int(weight.sum()),
-        len(np.unique(past.hour[near])),
+        len(np.unique(past.day[near])),
         (int(lengths[0]), int(lengths[-1])),
         (int(past.rate[near].min()), int(past.rate[near].max())),
         all_hits,
@@ -103,9 +120,3 @@ def _line(tokens: F64, tails: F64, weight: F64) -> tuple[float, float]:
         return float(level), 0.0
     slope = float((weight * (tokens - middle) * (tails - level)).sum()) / spread
     return float(level - slope * middle), slope
-
-
-def _rows(dense: Dense, rows: I64) -> Dense:
-    return Dense(
-        dense.lowest, dense.counts[rows], dense.count[rows], dense.min_s[rows], dense.max_s[rows]
-    )

@@ -14,6 +14,9 @@ import pyarrow as pa
 from tailburn.engine.grouping import I64, distinct, text
 from tailburn.engine.names import UNKNOWN
 
+Series = tuple[list[tuple[str, ...]], I64]
+"""Combinations of the values of some dimensions, and which of them each row has."""
+
 STEPS: Final = (("replica", "gpu", "node"), ("request_type",), ("model",))
 
 
@@ -35,6 +38,14 @@ def keys_of(table: pa.Table, by: Sequence[str]) -> tuple[pa.Table, I64]:
         return pa.table({name: pa.array([], pa.string()) for name in by}), np.zeros(0, np.int64)
     keys, group = distinct([text(table.column(name), UNKNOWN) for name in by])
     return pa.table([key.cast(pa.string()) for key in keys], names=list(by)), group
+
+
+def series_of(table: pa.Table, by: Sequence[str]) -> Series:
+    """The same, each combination of values as a tuple; one that is empty without `by`."""
+    keys, group = keys_of(table, by)
+    if not by:
+        return [()], group
+    return list(zip(*(column.to_pylist() for column in keys.columns), strict=True)), group
 
 
 def parents(series: pa.Table, by: Sequence[str]) -> list[tuple[tuple[str, ...], I64, int]]:

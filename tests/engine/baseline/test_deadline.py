@@ -12,14 +12,13 @@ from tailburn.engine import histogram, rollup
 from tailburn.engine.baseline import (
     Basis,
     Deadlines,
-    Incident,
+    Learnt,
     Outside,
-    deadlines,
     fold,
-    kept,
-    loads,
     merge,
 )
+from tailburn.engine.baseline.load import BASES
+from tests.engine.baseline.loading import matched
 from tests.engine.store import samples
 
 TTFT, TPOT = "ttft_gateway_s", "tpot_gateway_s"
@@ -51,13 +50,15 @@ def steady(rate_per_s: float, minutes: list[int], **more: Any) -> pa.Table:
 
 
 def learnt(rows: list[dict[str, Any]], load: Any, clock: str = TTFT) -> pa.Table:
-    return fold(samples.requests(*rows), load, BY, [clock])
+    requests = samples.requests(*rows)
+    return fold(requests, matched(requests, load, BY), BY, [clock])
 
 
 def asked(
-    cells: pa.Table, one: dict[str, Any], load: pa.Table, *past: Incident, clock: str = TTFT
+    cells: pa.Table, one: dict[str, Any], load: pa.Table, clock: str = TTFT, minimum: int = 20
 ) -> Deadlines:
-    return deadlines(cells, samples.requests(one), load, BY, clock, NOW, past, minimum=20)
+    requests, found = samples.requests(one), Learnt(cells, BY, minimum)
+    return found.deadlines(requests, matched(requests, load, BY), clock)
 
 
 def near(value_s: float) -> Any:
@@ -73,7 +74,7 @@ def test_a_deadline_is_one_and_a_half_times_p99_at_this_load() -> None:
     found = asked(learnt([row(m) for m in OLD], LOAD), row(0), LOAD)
     assert found.deadline_s[0] == near(0.3)
     assert found.outside[0] == Outside.INSIDE
-    assert found.told(0).endswith("60 requests of 2 h by arrival rate and uncached prompt tokens")
+    assert found.told(0).endswith("60 requests of 1 day by arrival rate and uncached prompt tokens")
 
 
 @pytest.mark.parametrize("tokens", [600, 3000, 8000])
@@ -123,16 +124,15 @@ def test_a_thin_rate_takes_the_next_ones() -> None:
     assert (found.lines[0].count, found.outside[0]) == (61, Outside.INSIDE)
 
 
-def test_incidents_the_running_hour_and_old_weeks_teach_nothing() -> None:
-    week = 7 * 24 * 60
-    minutes = [*OLD, *range(301, 340), *range(-40, -5), *range(week + 60, week + 100)]
-    load = steady(4.0, [*minutes, 0])
-    rows = [row(m, **{TTFT: 0.2 if m in OLD else 9.0}) for m in minutes]
-    fault = Incident(NOW - 340 * MINUTE, NOW - 305 * MINUTE, "paged", {"model": "llama"})
-    cells = learnt(rows, load)
-    assert asked(cells, row(0), load, fault).deadline_s[0] == near(0.3)
-    assert asked(cells, row(0), load).deadline_s[0] == near(13.5)
-    assert len(kept(cells, NOW)) < len(cells)
+def test_hours_left_out_teach_nothing() -> None:
+    before = list(range(240, 300))
+    load = pa.concat_tables([LOAD, steady(4.0, before)])
+    slow = [row(m, **{TTFT: 9.0}) for m in before]
+    cells = learnt([*(row(m) for m in OLD), *slow], load)
+    assert asked(cells, row(0), LOAD).deadline_s[0] == near(13.5)
+    out = pa.array(cells.column("max_s").to_numpy() > 1)
+    cells = cells.set_column(cells.column_names.index("left_out"), "left_out", out)
+    assert asked(cells, row(0), LOAD).deadline_s[0] == near(0.3)
 
 
 def test_tpot_counts_from_sixteen_output_tokens_and_by_rate_alone() -> None:
@@ -141,7 +141,7 @@ def test_tpot_counts_from_sixteen_output_tokens_and_by_rate_alone() -> None:
     cells = learnt(rows, LOAD, TPOT)
     found = asked(cells, row(0, 9000), LOAD, clock=TPOT)
     assert found.deadline_s[0] == near(0.03)
-    assert (found.basis[0], found.outside[0]) == (Basis.RATE, Outside.INSIDE)
+    assert (BASES[found.basis[0]], found.outside[0]) == (Basis.RATE, Outside.INSIDE)
     assert np.isnan(asked(cells, row(0, output_tokens=15), LOAD, clock=TPOT).deadline_s[0])
 
 
@@ -163,7 +163,7 @@ def test_where_cached_tokens_are_not_told_the_hit_ratio_is_matched_and_that_is_s
 
 def test_without_the_length_of_the_prompt_the_rate_alone_is_matched() -> None:
     found = asked(learnt([row(m, None) for m in OLD], LOAD), row(0, None), LOAD)
-    assert (found.basis[0], found.deadline_s[0]) == (Basis.RATE, near(0.3))
+    assert (BASES[found.basis[0]], found.deadline_s[0]) == (Basis.RATE, near(0.3))
 
 
 def test_a_new_replica_takes_the_line_of_all_replicas() -> None:
@@ -187,20 +187,14 @@ def test_a_request_of_unknown_load_has_none() -> None:
 @pytest.mark.parametrize("bad", [{"factor": 0.0}, {"factor": float("nan")}, {"minimum": 0}])
 def test_impossible_rules_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="want a factor above 0"):
-        deadlines(learnt([], LOAD), samples.requests(), LOAD, BY, TTFT, NOW, **bad)
+        Learnt(learnt([], LOAD), BY, **bad)
 
 
 def test_nothing_learnt_and_nothing_asked_are_answered() -> None:
     assert asked(learnt([], LOAD), row(0), LOAD).missing[0] == 20
-    assert len(deadlines(learnt([], LOAD), samples.requests(), LOAD, BY, TTFT, NOW).line) == 0
-
-
-def test_the_load_is_that_of_the_last_five_minutes() -> None:
-    rows = [row(m) for m in (9, 8, 5, 5, 5)]
-    found = loads(rollup.fold(samples.requests(*rows)), BY).sort_by("minute_ns")
-    assert found.column("minute_ns").to_pylist() == [NOW - m * MINUTE for m in (9, 8, 5)]
-    assert found.column("rate_per_s").to_pylist() == [1 / 300, 2 / 300, 5 / 300]
-    assert len(loads(rollup.fold(samples.requests()), BY)) == 0
+    nothing = samples.requests()
+    found = Learnt(learnt([], LOAD), BY).deadlines(nothing, matched(nothing, LOAD, BY), TTFT)
+    assert len(found.line) == 0
 
 
 events = st.lists(
@@ -237,9 +231,7 @@ def _halves(parts: list[list[dict[str, Any]]]) -> list[list[list[dict[str, Any]]
 
 @settings(max_examples=60, deadline=None)
 @given(events)
-def test_cells_hold_each_known_request_once_and_taken_back_none(
-    rows: list[dict[str, Any]],
-) -> None:
+def test_cells_hold_each_known_request_once(rows: list[dict[str, Any]]) -> None:
     cells = learnt(rows, MIXED)
     known = [
         r for r in rows
@@ -248,8 +240,6 @@ def test_cells_hold_each_known_request_once_and_taken_back_none(
         and r["received_ns"] in MIXED.column("minute_ns").to_pylist()
     ]  # fmt: skip
     assert sum(cells.column("count").to_pylist()) == sum(int(r["weight"]) for r in known)
-    back = fold(samples.requests(*rows), MIXED, BY, [TTFT], sign=-1)
-    assert len(merge(pa.concat_tables([back, cells]), BY)) == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -277,9 +267,7 @@ def test_more_requests_never_push_a_rate_outside_nor_take_a_deadline_away(
     few = learnt([r for r in rows if r in past], MIXED)
     many = learnt([*(r for r in rows if r in past), *(r for r in more if r in past)], MIXED)
     one, load = row(0), steady(rate, [0])
-    before, after = (
-        deadlines(c, samples.requests(one), load, BY, TTFT, NOW, minimum=3) for c in (few, many)
-    )
+    before, after = (asked(c, one, load, minimum=3) for c in (few, many))
     assert after.missing[0] <= before.missing[0]
     if before.level[0] >= 0:
         assert 0 <= after.level[0] <= before.level[0]
