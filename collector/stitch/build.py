@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
+from tailburn.collector.stitch.clocks import MOST_CLOCKS
 from tailburn.collector.stitch.compiling import inlined, inner
 from tailburn.collector.stitch.facts import (
     count_tokens,
@@ -19,14 +20,14 @@ from tailburn.collector.stitch.intervals import (
     until_first_token,
     until_last_token,
 )
+from tailburn.collector.stitch.outermost import outer_is_lost
 from tailburn.collector.stitch.places import (
     EDGE_BETWEEN,
     ENGINE,
-    observe_clocks,
     place_hops,
     read_times,
-    shift_clocks,
 )
+from tailburn.collector.stitch.shifts import observe_clocks, shift_clocks
 from tailburn.collector.stitch.tree import (
     CALL,
     EDGE,
@@ -45,6 +46,7 @@ from tailburn.collector.stitch.vantage import (
     V_SPAN,
     V_START,
     find_vantages,
+    forget_late_first,
     read_tokens,
     was_streamed,
 )
@@ -88,7 +90,7 @@ def build(
     `out`, and `ttft_ns` and `decode_ns` per hop, each summing exactly to its clock. Returns
     False where the spans are no request after all: calls that no server answered.
 
-    1. hops placed  2. clocks compared  3. tries told apart  4. vantages  5. two breakdowns
+    1. clocks compared  2. hops placed  3. tries told apart  4. vantages  5. two breakdowns
     6. tokens, outcome, completeness, dimensions  7. the hash of all that is the row's content
     """
     if not _is_request(narrow, member, count, anchor):
@@ -96,10 +98,10 @@ def build(
     hop, shift, start, end, first, last = by_row
     for i in range(count):
         lost[member[i]] = 0
-    place_hops(wide, narrow, parent, member, count, EDGE_BETWEEN, hop)
-    observe_clocks(wide, narrow, parent, member, count, pool)
-    clocks = np.empty((8, 3), np.int64)
+    observe_clocks(wide, narrow, parent, member, count, anchor, pool)
+    clocks = np.empty((MOST_CLOCKS, 3), np.int64)
     offset, width = shift_clocks(wide, narrow, parent, member, count, anchor, pool, clocks, shift)
+    place_hops(wide, narrow, parent, member, count, anchor, shift, EDGE_BETWEEN, hop)
     read_times(wide, narrow, parent, member, count, hop, shift, start, end, first, last)
     gap, sends, all_sends = read_tokens(wide, narrow, member, count, shift, tokens, first, last)
     served = 0
@@ -118,6 +120,12 @@ def build(
     find_vantages(
         narrow, parent, member, count, hop, lost, start, end, first, last, halves, vantage
     )
+    gateway = vantage[AT_GATEWAY, V_SPAN]
+    headless = gateway >= 0 and outer_is_lost(
+        wide, narrow, parent, member, count, anchor, hop, lost, gateway
+    )
+    if gateway >= 0 and sends > 0 and width >= 0 and wide[gateway, at.FIRST] <= 0:
+        forget_late_first(vantage, 2 * width)
     streamed = was_streamed(narrow, member, count, hop, lost)
     if streamed < 0 and (sends >= STREAMED_FROM_TOKENS or vantage[AT_CLIENT, V_FIRST] > 0):
         streamed = 1
@@ -126,8 +134,12 @@ def build(
     if streamed == 0:
         vantage[AT_CLIENT, V_FIRST] = 0
         vantage[AT_GATEWAY, V_FIRST] = 0
+    if headless:
+        vantage[AT_GATEWAY, V_FIRST] = 0
     out[:] = -1
     _clocks(vantage, out)
+    if headless:
+        out[at.O_E2E + AT_GATEWAY] = -1
     out[at.O_ITL] = gap if streamed != 0 else -1
     out[at.O_STREAMED] = streamed
     out[at.O_ATTEMPTS] = attempts
@@ -161,6 +173,8 @@ def build(
     out[at.O_OUTCOME] = outcome_of(narrow, member, count, hop, lost, anchor, vantage)
     out[at.O_HTTP] = http_status_of(narrow, member, count, hop, lost)
     judge_completeness(wide, narrow, parent, member, count, hop, lost, anchor, flags, conflict, out)
+    if headless:
+        out[at.O_MISSING] |= 1 << AT_GATEWAY
     take_dimensions(narrow, member, count, hop, lost, vantage, out)
     if offset != 0:
         flags |= at.FLAG_OFFSET

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch.compiling import inlined, inner
+from tailburn.collector.stitch.layout import HOST, RECEIVED, SERVICE, START
 from tailburn.collector.stitch.tree import mix
 from tailburn.engine.compiled import Int
 
@@ -21,8 +22,11 @@ PAIRS = 4096
 """Pairs kept; later ones go uncorrected with an unknown width."""
 
 UNKNOWN_WIDTH_NS = -1
+MOST_CLOCKS = 8
+"""Clocks of one unit that are compared; spans of further ones are read as they are."""
 
 I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
 
 
 class OffsetPool:
@@ -142,3 +146,73 @@ def _intersect(low_ns: I64, high_ns: I64, at_ns: I64, seen: Int, now_ns: Int) ->
     if low <= 0 <= high:
         return 0, half
     return (low + high) // 2, half
+
+
+@inlined
+def clock_of(narrow: I32, k: Int) -> Int:
+    """Which clock stamped the span: its host's, else one of its service's own."""
+    host = narrow[k, HOST]
+    return host if host != 0 else -np.int64(narrow[k, SERVICE])
+
+
+@inlined
+def find_clock(clocks: I64, known: Int, clock: Int) -> Int:
+    """The place of `clock` among the first `known` rows of `clocks`; -1: it isn't there."""
+    for c in range(known):
+        if clocks[c, 0] == clock:
+            return c
+    return -1
+
+
+@inlined
+def known_elsewhere(
+    pool: tuple[I64, I64, I64, I64, I64, I64], clocks: I64, known: Int, mine: Int, now_ns: Int
+) -> Int:
+    """A clock that no call of this request leads to, by the calls of others; -1: never seen.
+
+    `clocks` are (clock, offset, half width); it is added at place `known`.
+    """
+    for c in range(known):
+        if clocks[c, 2] < 0:
+            continue
+        offset, half = offset_of(*pool, clocks[c, 0], mine, now_ns)
+        if half < 0:
+            offset, half = offset_of(*pool, mine, clocks[c, 0], now_ns)
+            offset = -offset
+        if half >= 0:
+            clocks[known, 0] = mine
+            clocks[known, 1] = clocks[c, 1] + offset
+            clocks[known, 2] = clocks[c, 2] + half
+            return known
+    return -1
+
+
+@inner
+def read_by_one_clock(
+    wide: I64, narrow: I32, count: Int, pool: tuple[I64, I64, I64, I64, I64, I64], read_ns: I64
+) -> Int:
+    """Fill `read_ns` with each span's start, by the clock of the first span.
+
+    A clock that no call leads to from there is read as it is. Returns the largest error, in ns,
+    of those that were corrected.
+    """
+    clocks = np.zeros((MOST_CLOCKS, 3), np.int64)
+    clocks[0, 0] = clock_of(narrow, 0)
+    known = 1
+    for _ in range(3):
+        before = known
+        for k in range(count):
+            mine = clock_of(narrow, k)
+            if mine != 0 and known < MOST_CLOCKS and find_clock(clocks, known, mine) < 0:
+                if known_elsewhere(pool, clocks, known, mine, wide[k, RECEIVED]) >= 0:
+                    known += 1
+        if known == before:
+            break
+    error = 0
+    for c in range(known):
+        if clocks[c, 1] != 0:
+            error = max(error, clocks[c, 2])
+    for k in range(count):
+        c = find_clock(clocks, known, clock_of(narrow, k))
+        read_ns[k] = wide[k, START] - (clocks[c, 1] if c >= 0 else 0)
+    return error

@@ -3,8 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tailburn.collector.stitch.broken import (
+    adopt_parts,
+    find_extents,
+    has_orphans,
+    holds,
+    inner_rank,
+    merge_broken,
+    outer_rank,
+    root_anchor,
+)
+from tailburn.collector.stitch.clocks import read_by_one_clock
 from tailburn.collector.stitch.compiling import inner
-from tailburn.collector.stitch.layout import CLASS, FLAG_JOINED, OWN, PEER, ROLE, START
+from tailburn.collector.stitch.layout import CLASS, FLAG_JOINED, OWN, PEER, ROLE
 from tailburn.collector.stitch.tree import (
     CALL,
     CONTAINMENT_SLACK_NS,
@@ -12,14 +23,7 @@ from tailburn.collector.stitch.tree import (
     MOST_ANCHORS,
     NO_ANCHOR,
     SERVER,
-    adopt_parts,
     find_anchors,
-    find_extents,
-    holds,
-    inner_rank,
-    merge_broken,
-    outer_rank,
-    root_anchor,
 )
 from tailburn.engine.compiled import Int
 
@@ -29,7 +33,7 @@ N = NDArray[np.int32]
 
 @inner
 def join_by_id(
-    wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, flags: W
+    wide: W, narrow: N, read_ns: W, anchor: W, extent_ns: W, count: Int, merged: W, flags: W
 ) -> None:
     """Merge anchors whose spans bear the same id, inner into outer, where it holds its start."""
     ids = np.empty(2 * count, np.int64)
@@ -51,7 +55,7 @@ def join_by_id(
             last += 1
         for i in range(first, last):
             a = root_anchor(merged, owner[order[i]])
-            b = _outer_of(wide, narrow, extent_ns, merged, owner, order, first, last, a)
+            b = _outer_of(wide, narrow, read_ns, extent_ns, merged, owner, order, first, last, a)
             if b >= 0:
                 merged[a] = b
                 flags[b] |= FLAG_JOINED | flags[a]
@@ -62,6 +66,7 @@ def join_by_id(
 def _outer_of(
     wide: W,
     narrow: N,
+    read_ns: W,
     extent_ns: W,
     merged: W,
     owner: W,
@@ -86,17 +91,17 @@ def _outer_of(
             continue
         rank = outer_rank(narrow, b)
         choice = b < a and narrow[b, CLASS] == narrow[a, CLASS] and narrow[a, ROLE] == SERVER
-        same_kind = rank == outer_rank(narrow, a) and wide[b, START] >= wide[a, START]
+        same_kind = rank == outer_rank(narrow, a) and read_ns[b] >= read_ns[a]
         if not choice and (rank >= inner_rank(narrow, a) or same_kind):
             continue
         slack = CONTAINMENT_SLACK_NS if choice else JOIN_SLACK_NS
-        if not holds(wide, extent_ns, b, a, slack):
+        if not holds(read_ns, extent_ns, b, a, slack):
             continue
         if best < 0 or rank < best_rank:
             best, best_rank, unique = b, rank, True
         elif rank == best_rank:
-            strict_new = holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
-            strict_old = holds(wide, extent_ns, best, a, CONTAINMENT_SLACK_NS)
+            strict_new = holds(read_ns, extent_ns, b, a, CONTAINMENT_SLACK_NS)
+            strict_old = holds(read_ns, extent_ns, best, a, CONTAINMENT_SLACK_NS)
             if strict_new and not strict_old:
                 best, unique = b, True
             elif strict_new == strict_old:
@@ -110,6 +115,7 @@ def requests_of(
     narrow: N,
     parent: W,
     count: Int,
+    pool: tuple[W, W, W, W, W, W],
     stack: W,
     head: W,
     extent_ns: W,
@@ -125,12 +131,21 @@ def requests_of(
         flags[k] = 0
     if anchors == 0:
         return 0
-    find_extents(wide, narrow, request, count, extent_ns)
-    if 1 < anchors <= MOST_ANCHORS:
-        merge_broken(wide, narrow, parent, request, head, extent_ns, count, merged, flags)
-        join_by_id(wide, narrow, request, extent_ns, count, merged, flags)
-    if anchors <= MOST_ANCHORS:
-        adopt_parts(wide, narrow, parent, request, head, extent_ns, count, merged, flags)
+    orphans = has_orphans(narrow, parent, request, head, count)
+    if anchors > MOST_ANCHORS or (anchors == 1 and not orphans):
+        return anchors
+    read_ns = np.empty(count, np.int64)
+    slack_ns = CONTAINMENT_SLACK_NS + read_by_one_clock(wide, narrow, count, pool, read_ns)
+    find_extents(wide, narrow, read_ns, request, count, extent_ns)
+    if anchors > 1:
+        merge_broken(
+            wide, narrow, read_ns, slack_ns, parent, request, head, extent_ns, count, merged, flags
+        )  # fmt: skip
+        join_by_id(wide, narrow, read_ns, request, extent_ns, count, merged, flags)
+    if orphans:
+        adopt_parts(
+            wide, narrow, read_ns, slack_ns, parent, request, head, extent_ns, count, merged, flags
+        )  # fmt: skip
     for k in range(count):
         if request[k] >= 0:
             request[k] = root_anchor(merged, request[k])

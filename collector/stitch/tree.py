@@ -5,27 +5,16 @@ and `narrow` (see `layout`) in canonical order: by start, then end, span id, dig
 
 An anchor is the outermost span that is an LLM call. Every other span belongs to the nearest
 anchor above it; where the chain to it is broken, to the only anchor whose interval holds it
-(flagged inferred); where propagation was cut, to the one that bears the same id (joined).
+(`broken`, flagged inferred); where propagation was cut, to the one that bears the same id
+(`joining`, flagged joined).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailburn.collector.hops.columns import EndIs, Role
-from tailburn.collector.stitch.compiling import inlined, inner
-from tailburn.collector.stitch.layout import (
-    CLASS,
-    END,
-    END_IS,
-    FLAG_INFERRED,
-    HOP,
-    PARENT,
-    ROLE,
-    SERVICE,
-    SPAN,
-    START,
-    TRACE,
-)
+from tailburn.collector.stitch.compiling import inlined
+from tailburn.collector.stitch.layout import PARENT, ROLE, SPAN, START, TRACE
 from tailburn.engine.compiled import Int
 from tailburn.engine.names import HOP_INDEX
 
@@ -167,134 +156,3 @@ def find_anchors(narrow: N, parent: W, count: Int, stack: W, anchor: W, head: W)
             anchor[x] = found
             head[x] = top
     return anchors
-
-
-@inlined
-def root_anchor(merged: W, a: Int) -> Int:
-    while merged[a] != a:
-        a = merged[a]
-    return a
-
-
-@inlined
-def outer_rank(narrow: N, b: Int) -> Int:
-    role = narrow[b, ROLE]
-    if role == CALL:
-        return 0
-    if role == EDGE:
-        return 1
-    return GATEWAY if narrow[b, HOP] < 0 else narrow[b, HOP]
-
-
-@inlined
-def inner_rank(narrow: N, a: Int) -> Int:
-    role = narrow[a, ROLE]
-    if role == CALL:
-        return -1
-    return ENGINE if narrow[a, HOP] < 0 else narrow[a, HOP]
-
-
-@inlined
-def holds(wide: W, extent_ns: W, b: Int, a: Int, slack_ns: Int) -> bool:
-    start = wide[a, START]
-    return wide[b, START] - slack_ns <= start <= extent_ns[b] + slack_ns
-
-
-@inlined
-def find_extents(wide: W, narrow: N, anchor: W, count: Int, extent_ns: W) -> None:
-    """Fill `extent_ns` with the last trustworthy end among each anchor's spans."""
-    for k in range(count):
-        extent_ns[k] = wide[k, START]
-    for k in range(count):
-        a = anchor[k]
-        if a >= 0 and narrow[k, END_IS] != LOOSE:
-            extent_ns[a] = max(extent_ns[a], wide[k, END])
-
-
-@inner
-def merge_broken(
-    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
-) -> None:
-    """Put anchors below a missing parent into the request that holds them.
-
-    First the twins: two servers' spans for one hop are siblings under one lost parent. Then
-    what is deeper: into the only anchor of its trace whose interval holds its start.
-    """
-    for a in range(count):
-        broken = anchor[a] == a and parent[head[a]] == PARENT_MISSING and head[a] == a
-        if not broken or narrow[a, ROLE] == CALL:
-            continue
-        for b in range(a):
-            if (
-                anchor[b] == b
-                and parent[b] == PARENT_MISSING
-                and wide[b, PARENT] == wide[a, PARENT]
-                and wide[b, TRACE] == wide[a, TRACE]
-                and narrow[b, ROLE] != CALL
-                and (
-                    narrow[b, CLASS] != narrow[a, CLASS] or narrow[b, SERVICE] != narrow[a, SERVICE]
-                )
-                and holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS)
-            ):
-                merged[a] = root_anchor(merged, b)
-                flags[merged[a]] |= FLAG_INFERRED
-                break
-    for a in range(count):
-        if anchor[a] != a or merged[a] != a or narrow[a, ROLE] == CALL:
-            continue
-        if parent[head[a]] != PARENT_MISSING:
-            continue
-        holder = _only_holder(wide, narrow, anchor, extent_ns, count, merged, a)
-        if holder >= 0:
-            merged[a] = holder
-            flags[holder] |= FLAG_INFERRED
-
-
-@inner
-def _only_holder(wide: W, narrow: N, anchor: W, extent_ns: W, count: Int, merged: W, a: Int) -> Int:
-    holder = NO_ANCHOR
-    for b in range(count):
-        if wide[b, START] > wide[a, START] + CONTAINMENT_SLACK_NS:
-            break
-        if b == a or anchor[b] != b or wide[b, TRACE] != wide[a, TRACE]:
-            continue
-        if outer_rank(narrow, b) >= inner_rank(narrow, a):
-            continue
-        if not holds(wide, extent_ns, b, a, CONTAINMENT_SLACK_NS):
-            continue
-        root = root_anchor(merged, b)
-        if root == a or root == holder:
-            continue
-        if holder >= 0:
-            return NO_ANCHOR
-        holder = root
-    return holder
-
-
-@inner
-def adopt_parts(
-    wide: W, narrow: N, parent: W, anchor: W, head: W, extent_ns: W, count: Int, merged: W, flags: W
-) -> None:
-    """Give parts whose way up is broken to the only anchor that holds them."""
-    for k in range(count):
-        role = narrow[k, ROLE]
-        if anchor[k] != NO_ANCHOR or (role != PART and role != INNER):
-            continue
-        if parent[head[k]] != PARENT_MISSING:
-            continue
-        holder = NO_ANCHOR
-        for b in range(count):
-            if wide[b, START] > wide[k, START] + CONTAINMENT_SLACK_NS:
-                break
-            if anchor[b] != b or wide[b, TRACE] != wide[k, TRACE]:
-                continue
-            if not holds(wide, extent_ns, b, k, CONTAINMENT_SLACK_NS):
-                continue
-            root = root_anchor(merged, b)
-            if holder >= 0 and root != holder:
-                holder = NO_ANCHOR
-                break
-            holder = root
-        if holder >= 0:
-            anchor[k] = holder
-            flags[holder] |= FLAG_INFERRED

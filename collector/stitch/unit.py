@@ -184,7 +184,7 @@ def stitch_units(
         n = _gather(unit, traces, wide, narrow, index, uw, un)
         sends = _gather_tokens(unit, traces, tokens, ut)
         conflict = find_parents(uw, un, n, seed, slots, parent)
-        requests_of(uw, un, parent, n, stack, above, extent, merged, request, flags)
+        requests_of(uw, un, parent, n, pool, stack, above, extent, merged, request, flags)
         for a in range(n):
             if request[a] != a:
                 continue

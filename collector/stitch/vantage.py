@@ -15,7 +15,7 @@ from tailburn.collector.stitch.layout import (
     TRACE,
 )
 from tailburn.collector.stitch.places import CLIENT, ENGINE, GATEWAY, ROUTER
-from tailburn.collector.stitch.tree import CALL, EDGE, HEADERS, SERVER
+from tailburn.collector.stitch.tree import CALL, CONTAINMENT_SLACK_NS, EDGE, HEADERS, SERVER
 from tailburn.engine.compiled import Int
 
 # Rows of the vantage matrix are VANTAGES; these are its columns. Times ns, 0 unknown.
@@ -132,6 +132,14 @@ def find_vantages(
             vantage[v, V_FIRST] = 0
         if vantage[v, V_SPAN] >= 0 and vantage[v, V_LAST] == 0:
             vantage[v, V_LAST] = vantage[v, V_END]
+
+
+@inlined
+def forget_late_first(vantage: W, slack_ns: Int) -> None:
+    """A gateway that passes messages on had its first before its client did, or it was lost."""
+    client, gateway = vantage[AT_CLIENT, V_FIRST], vantage[AT_GATEWAY, V_FIRST]
+    if 0 < client + slack_ns + CONTAINMENT_SLACK_NS < gateway and client > 0:
+        vantage[AT_GATEWAY, V_FIRST] = 0
 
 
 @inlined

@@ -4,9 +4,9 @@ import random
 from dataclasses import replace
 
 from tests.captures.scenarios.drive import rows_of
-from tests.captures.scenarios.expect import Holding, expect, sound, standing
+from tests.captures.scenarios.expect import KNOWN, Holding, expect, sound, standing
 from tests.captures.scenarios.hops import call, call_out, engine, gateway
-from tests.captures.scenarios.otlp import Delivery, Span, at
+from tests.captures.scenarios.otlp import SERVER, Delivery, Span, at
 
 
 def _traffic(ahead_ms: float, requests: int = 30) -> list[Delivery]:
@@ -76,3 +76,52 @@ def test_a_clock_within_the_width_stays_within_the_width() -> None:
 def test_spans_of_one_host_need_no_correction() -> None:
     spans = [call(0, 1000, 300, host="a"), gateway(10, 2000, host="a")]
     expect(standing(rows_of([at(3, *spans)])), {"clock_offset_s": 0.0, "e2e_client_s": 1.0})
+
+
+def test_a_lost_call_is_bridged_by_the_clock_that_other_requests_tell_of() -> None:
+    """By its own host's clock the engine took the request before the client asked."""
+    broken = [span for span in _request("lost", 40_000, -400) if span.span != "call out"]
+    rows = standing(rows_of([*_traffic(-400), at(42, *broken)]))
+    assert len(rows) == 31
+    expect(
+        rows[-1:],
+        {
+            "repaired": Holding("inferred"),
+            "ttft_engine_s": 0.2,
+            "e2e_client_s": 0.91,
+            "completeness": "partial",
+        },
+    )
+
+
+def _cut(number: int, ahead_ms: float) -> list[Span]:
+    """A gateway before a gateway with a trace of its own, which only an id joins."""
+    begin, trace = 1000.0 * number, f"caller {number}"
+    return [
+        call(begin, begin + 900, begin + 260, trace=trace, host="laptop",
+             attributes={"gen_ai.response.id": f"chatcmpl-0aa7{number}"}),
+        call_out(begin + 1, begin + 260, "asks", "call", trace=trace, host="laptop",
+                 service="shop"),
+        gateway(begin + 20, begin + 880, parent="asks", trace=trace, host="rack-1"),
+        Span("frontend", "http-request", begin + 30 + ahead_ms, begin + 870 + ahead_ms,
+             trace=f"served {number}", kind=SERVER, service="frontend", host="rack-2",
+             attributes={"request_id": f"0aa7{number}", "uri": "/v1/chat/completions",
+                         "ttft_ms": 200.0}),
+    ]  # fmt: skip
+
+
+def test_of_two_gateways_the_one_that_the_client_called_is_the_gateway() -> None:
+    """Though the clock of the other, whose trace was cut, is behind."""
+    rows = standing(rows_of([at(2 + n, *_cut(n, -300)) for n in range(30)]))
+    assert len(rows) == 30
+    for row in rows:
+        expect([row], {"e2e_gateway_s": 0.86, "ttft_gateway_s": None})
+    expect(
+        rows[-1:],
+        {
+            "clock_offset_half_width_s": KNOWN,
+            "repaired": Holding("offset"),
+            "ttft_gateway_self_s": 0.04,
+            "ttft_unattributed_s": 0.2,  # the frontend's, behind which nobody told
+        },
+    )

@@ -1,9 +1,10 @@
 """What no span tells is nobody's: a share that can't be known is never a hop's."""
 
+from dataclasses import replace
 from typing import Any
 
 from tests.captures.scenarios.drive import rows_of
-from tests.captures.scenarios.expect import expect, standing
+from tests.captures.scenarios.expect import Holding, expect, standing
 from tests.captures.scenarios.hops import body_sent, call, call_out, engine, gateway
 from tests.captures.scenarios.otlp import SERVER, Span, at
 
@@ -47,6 +48,49 @@ def test_a_lost_call_of_a_gateway_is_not_the_gateways_work() -> None:
         standing(rows_of([at(2, *spans, body_sent(290), body_sent(960, 1))])),
         {"ttft_gateway_self_s": None, "ttft_prefill_s": 0.08, "ttft_client_self_s": 0.02},
     )
+
+
+LOST_GATEWAY = (
+    call(0, 1000, 300),
+    call_out(5, 285, "asks", "call", service="shop"),
+    call_out(150, 280, "call out", "never came"),
+    gateway(160, 970, "router", "call out", service="vllm-router"),
+    engine(165, 280, 950, parent="router"),
+)
+
+
+def test_a_router_is_not_the_gateway_where_the_gateways_own_span_is_lost() -> None:
+    expect(
+        standing(rows_of([at(2, *LOST_GATEWAY)])),
+        {
+            "e2e_gateway_s": None,
+            "ttft_gateway_s": None,
+            "missing": Holding("gateway"),
+            "completeness": "partial",
+            "ttft_engine_s": 0.115,
+        },
+    )
+
+
+def test_nor_where_the_gateway_handed_its_callers_context_on() -> None:
+    """Then the router is the child of the client's call, and looks like the first to take it."""
+    spans = [*LOST_GATEWAY[:3], replace(LOST_GATEWAY[3], parent="asks"), LOST_GATEWAY[4]]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {"e2e_gateway_s": None, "missing": Holding("gateway"), "e2e_client_s": 1.0},
+    )
+
+
+def test_a_router_without_a_gateway_is_where_the_request_came_in() -> None:
+    spans = [*LOST_GATEWAY[:2], replace(LOST_GATEWAY[3], parent="asks"), LOST_GATEWAY[4]]
+    expect(standing(rows_of([at(2, *spans)])), {"e2e_gateway_s": 0.81, "completeness": "complete"})
+
+
+def test_a_gateways_first_message_that_comes_after_the_clients_is_not_its_first() -> None:
+    told = [call(0, 1000, 300), gateway(10, 990), call_out(15, 280), engine(20, 220, 950)]
+    told += [body_sent(310), body_sent(320, 1), body_sent(960, 2)]
+    rows = standing(rows_of([at(2, *(replace(span, host="one") for span in told))]))
+    expect(rows, {"ttft_gateway_s": None, "tpot_gateway_s": None, "e2e_gateway_s": 0.98})
 
 
 def test_an_answer_sent_in_one_piece_was_no_stream() -> None:
