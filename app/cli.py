@@ -22,7 +22,7 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
-from tailburn.app.planning_commands import suggest
+from tailburn.app.planning_commands import backtest, suggest
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.rules_scaling_commands import scaling
@@ -52,6 +52,7 @@ cli.command()(budget)
 slo_app.command()(explain)
 slo_app.command()(simulate)
 slo_app.command()(suggest)
+cli.command()(backtest)
 
 
 @cli.command()

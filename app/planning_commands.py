@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import AsJson, Config, Model, Since, StoreFolder, Until, Where
+from tailburn.app.options import (
+    AsJson,
+    Config,
+    Model,
+    Since,
+    SloInput,
+    SloPaths,
+    StoreFolder,
+    Until,
+    Where,
+)
 
 
 def suggest(
@@ -61,3 +71,43 @@ def suggest(
 
     asked = Asked(store, config, since, until, model, where or (), leave_out or (), by, vantage)
     answer(asked, headroom, output, force=force, json=json)
+
+
+def backtest(
+    paths: SloPaths = None,
+    also: SloInput = None,
+    incidents: Annotated[
+        Path | None,
+        typer.Option(
+            "--incidents",
+            metavar="FILE",
+            help="What happened, as CSV (start,end,name) or YAML: pages are then true or false.",
+        ),
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option("--time-zone", metavar="ZONE", help="Of times in FILE that say none."),
+    ] = None,
+    grace: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="So long after an incident a page may still be of it."),
+    ] = "15m",
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it, too: .svg or .png.")
+    ] = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    since: Since = None,
+    until: Until = None,
+    json: AsJson = False,
+) -> None:
+    """Run the alerts of SLOs over a time that is past: what would have fired, when, until when.
+
+    With incidents marked: precision, recall, delay, and false pages a week with their interval.
+
+    tailburn backtest slo/ --since 14d --incidents incidents.csv --plot backtest.svg
+    """
+    from tailburn.app.planning.backtest_command import Asked, answer
+
+    named = [*(paths or ()), *(also or ())]
+    answer(Asked(named, store, config, since, until, incidents, time_zone, grace, plot, json))

@@ -12,7 +12,8 @@ from tailburn.app.terminal.output import stderr
 from tailburn.app.wind_tunnel.bar import far_bar
 from tailburn.engine.backtest.minutes import first_versions
 from tailburn.engine.rollup import MINUTE_NS
-from tailburn.engine.store.api import Store, StoreError, Window
+from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS
+from tailburn.engine.store.api import Store, StoreError, UnknownColumn, Window
 
 HOUR_NS: Final = 3_600_000_000_000
 _CHUNK_NS: Final = 6 * HOUR_NS
@@ -61,6 +62,20 @@ class Stretch:
                 yield first_versions(self._read(Window(begin, end), wanted))
                 hours = (end - self.since_ns) / HOUR_NS
                 bar.update(task, advance=1, far=f"{hours:,.0f} h")
+
+    def rollups(self, since_ns: int, until_ns: int, clocks: Sequence[str]) -> pa.Table:
+        """ROLLUPS of some clocks; none where it is to be filtered by what they don't know."""
+        try:
+            return self.store.rollups(
+                Window(since_ns, until_ns),
+                self.where,
+                by=("minute_ns", *ROLLUP_DIMENSIONS),
+                clocks=clocks,
+            )
+        except UnknownColumn:
+            return ROLLUPS.empty_table()
+        except StoreError as error:
+            raise UserError(str(error)) from None
 
     def _read(self, window: Window, columns: Sequence[str]) -> pa.Table:
         try:

@@ -12,7 +12,7 @@ from tailburn.app.answers.question import question, span_ns
 from tailburn.app.errors import UserError
 from tailburn.app.opening import asked_store, store_of
 from tailburn.app.planning.stored import Span, Stretch, stretch_of
-from tailburn.app.planning.suggesting import Suggested, Wanted, checked_by, suggest
+from tailburn.app.planning.suggesting import Suggested, checked_by, suggest
 from tailburn.app.slo_files import told, write_documents
 from tailburn.app.terminal.output import json_lines, stderr
 from tailburn.app.terminal.text import harmless
@@ -23,6 +23,7 @@ from tailburn.engine.slo.parse import parse
 from tailburn.engine.slo.quantities import read_percent
 from tailburn.engine.store.api import Window
 from tailburn.engine.suggest.proposal import Proposal, Thin, Vantage
+from tailburn.engine.suggest.quiet import Wanted
 from tailburn.engine.suggest.writing import Forecast
 
 _MOST: Final = 0.8

@@ -4,41 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+
 from tailburn.app.errors import UserError
+from tailburn.app.planning.replaying import Past, replay
 from tailburn.app.planning.stored import Stretch
-from tailburn.engine.backtest.firing import Fired, episodes, fired
-from tailburn.engine.backtest.minutes import Counts, added_up, columns_for, count, counts_of
+from tailburn.engine.backtest.fired import Fired
+from tailburn.engine.backtest.score import calls
 from tailburn.engine.intervals import Bounds, rate
 from tailburn.engine.names import DIMENSIONS, UNKNOWN
 from tailburn.engine.problems import nearest
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.slo.model import Kind
+from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.verdicts import NEEDED_COLUMNS, clock_column
-from tailburn.engine.suggest.proposal import (
-    Proposal,
-    Thin,
-    Vantage,
-    lever_of,
-    names_of,
-    propose,
-    thin,
-    with_goodput,
-)
+from tailburn.engine.suggest.proposal import Proposal, Thin, names_of, thin
+from tailburn.engine.suggest.quiet import Alerts, Chosen, Wanted, quiet
 from tailburn.engine.suggest.seen import CLOCKS, Class, Seen
 from tailburn.engine.suggest.writing import MONTH_DAYS, Forecast, Rested, document
+from tailburn.rules.alerting import Kind
 
-MOST_STEPS: Final = 10
-APART_NS: Final = 5 * 60 * 1_000_000_000
+_RAISED_BY: Final = (Kind.BURN, Kind.TIER)
 _DAY_NS: Final = 86_400_000_000_000
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is asked for."""
-
-    by: tuple[str, ...]
-    vantage: Vantage
-    headroom: float
 
 
 @dataclass(frozen=True)
@@ -60,20 +46,23 @@ def suggest(stretch: Stretch, wanted: Wanted) -> Suggested:
     enough, too_thin = [], []
     for one, name in zip(classes, names, strict=True):
         select = {**_dimensions(stretch.where), **_select(wanted.by, told, one)}
-        found = thin(one)
-        if found is None:
-            enough.append((one, name, select))
+        why = thin(one)
+        if why is None:
+            enough.append(Chosen(one, name, select))
         else:
-            too_thin.append((select, found))
-    proposals, alerts = _quiet(stretch, wanted, enough) if enough else ([], {})
+            too_thin.append((select, why))
+    found = quiet(stretch, wanted, enough, _all_alerts(stretch), _RAISED_BY)
     days = sum(end - begin for begin, end in stretch.spans) / _DAY_NS
-    forecasts = tuple(_forecast(alerts.get(p.slo.name, ()), days, stretch) for p in proposals)
+    forecasts = tuple(
+        _forecast([f for f in found.fired if f.key.slo == p.slo.name], days, stretch.until_ns)
+        for p in found.proposals
+    )
     rested = Rested(stretch.since_ns, stretch.until_ns, stretch.hours, stretch.left_out)
     documents = tuple(
         (p.slo.name, document(p, f, rested, wanted.headroom))
-        for p, f in zip(proposals, forecasts, strict=True)
+        for p, f in zip(found.proposals, forecasts, strict=True)
     )
-    return Suggested(documents, tuple(proposals), forecasts, tuple(too_thin))
+    return Suggested(documents, found.proposals, forecasts, tuple(too_thin))
 
 
 def checked_by(text: str) -> tuple[str, ...]:
@@ -116,68 +105,22 @@ def _dimensions(where: Mapping[str, str]) -> dict[str, str]:
     return dict(where)
 
 
-Chosen = tuple[Class, str, dict[str, str]]
+def _all_alerts(stretch: Stretch) -> Alerts:
+    def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
+        if not slos:
+            return ()
+        past = Past(minutes, stretch.rollups, stretch.since_ns, stretch.until_ns, stretch.left_out)
+        return replay(slos, past, "running all alerts")
+
+    return fired
 
 
-def _quiet(
-    stretch: Stretch, wanted: Wanted, classes: Sequence[Chosen]
-) -> tuple[list[Proposal], dict[str, list[Fired]]]:
-    """Proposals with as much room as it takes for none to fire, and what fires all the same."""
-    raised: dict[str, dict[str, int]] = {name: {} for _, name, _ in classes}
-    while True:
-        proposals = [
-            propose(one, name, select, wanted.vantage, wanted.headroom, raised[name])
-            for one, name, select in classes
-        ]
-        proposals, alerts = _judged(stretch, proposals)
-        firing = {
-            (name, lever)
-            for name, found in alerts.items()
-            for lever in map(lever_of, {each.objective for each in found})
-            if raised[name].get(lever, 0) < MOST_STEPS
-        }
-        if not firing:
-            return proposals, alerts
-        for name, lever in firing:
-            raised[name][lever] = raised[name].get(lever, 0) + 1
-
-
-def _judged(
-    stretch: Stretch, proposals: Sequence[Proposal]
-) -> tuple[list[Proposal], dict[str, list[Fired]]]:
-    """The proposals with their goodput, and what they would have fired."""
-    slos = [proposal.slo for proposal in proposals]
-    parts = [count(rows, slos) for rows in stretch.rows(columns_for(slos), "trying the proposal")]
-    minutes = added_up(parts)
-    budgets = list(counts_of(minutes, slos, stretch.since_ns, stretch.until_ns))
-    whole = [_with_goodput(proposal, budgets) for proposal in proposals]
-    ours = {proposal.slo.name: proposal.slo for proposal in whole}
-    again = [found for each in budgets if (found := each.under(ours[each.slo.name]))]
-    alerts: dict[str, list[Fired]] = {}
-    for each in fired(again, stretch.left_out):
-        alerts.setdefault(each.slo.name, []).append(each)
-    return whole, alerts
-
-
-def _with_goodput(proposal: Proposal, budgets: Sequence[Counts]) -> Proposal:
-    joined = [c for c in budgets if c.slo is proposal.slo and c.objective.kind is Kind.GOODPUT]
-    bad, requests = (sum(int(c.sum()) for c in each) for each in (
-        [c.bad for c in joined], [c.requests for c in joined]
-    ))  # fmt: skip
-    return with_goodput(proposal, bad, requests)
-
-
-def _forecast(alerts: Sequence[Fired], days: float, stretch: Stretch) -> Forecast:
-    events = {}
-    for severity in Severity:
-        spans = [
-            (one.start_ns, one.end_ns or stretch.until_ns)
-            for one in alerts
-            if one.severity is severity
-        ]
-        events[severity] = len(episodes(spans, APART_NS))
-    a_month = {severity: _a_month(number, days) for severity, number in events.items()}
-    return Forecast(days, events, a_month)
+def _forecast(alerts: Sequence[Fired], days: float, until_ns: int) -> Forecast:
+    events = {
+        severity: len(calls(f.span(until_ns) for f in alerts if f.key.severity == severity))
+        for severity in Severity
+    }
+    return Forecast(days, events, {s: _a_month(number, days) for s, number in events.items()})
 
 
 def _a_month(events: int, days: float) -> Bounds:

@@ -7,15 +7,14 @@ from a Prometheus.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailburn.engine.grouping import I64, distinct, text
-from tailburn.engine.names import UNKNOWN
+from tailburn.engine.grouping import I64
 from tailburn.engine.rollup import MINUTE_NS
 from tailburn.engine.schema import COUNTED, VERDICTS
 from tailburn.engine.slo.definition import definition_of
@@ -27,6 +26,7 @@ from tailburn.engine.slo.verdicts import (
     Verdict,
     clock_column,
     judge,
+    tally,
 )
 
 _COUNTED: Final = ("requests", "bad", "unmeasured")
@@ -47,11 +47,6 @@ class Counts:
 
     def __len__(self) -> int:
         return len(self.requests)
-
-    def under(self, slo: Slo) -> "Counts | None":
-        """The same counts as those of an SLO whose budgets are others; None where it has none."""
-        own = next((o for o in objectives(slo) if o.name == self.objective.name), None)
-        return None if own is None else replace(self, slo=slo, objective=own)
 
 
 def columns_for(slos: Sequence[Slo]) -> list[str]:
@@ -83,6 +78,35 @@ def added_up(parts: Sequence[pa.Table]) -> pa.Table:
     return summed.rename_columns([*_KEYS, *sums]).select(VERDICTS.names).cast(VERDICTS)
 
 
+def renamed(minutes: pa.Table, drafts: Sequence[Slo], slos: Sequence[Slo]) -> pa.Table:
+    """The counts of drafts as those of SLOs that differ from them in the width of budgets alone.
+
+    What a draft promises and its SLO doesn't is left out.
+    """
+    parts = [VERDICTS.empty_table()]
+    for draft, slo in zip(drafts, slos, strict=True):
+        kept = {objective.name: objective for objective in objectives(slo)}
+        for old in objectives(draft):
+            if (new := kept.get(old.name)) is None:
+                continue
+            rows = minutes.filter(_is(minutes, draft, old))
+            index = rows.schema.get_field_index("definition")
+            told = pa.array([definition_of(slo, new)] * len(rows), pa.string())
+            field = VERDICTS.field("definition")
+            parts.append(rows.set_column(index, field, told.cast(field.type)))
+    return pa.concat_tables(parts)
+
+
+def _is(minutes: pa.Table, slo: Slo, objective: Objective) -> pa.ChunkedArray:
+    """Which rows count an objective as it is defined now."""
+    told = (slo.name, objective.name, definition_of(slo, objective))
+    masks = [
+        pc.equal(minutes[name].cast(pa.string()), value)
+        for name, value in zip(("slo", "objective", "definition"), told, strict=True)
+    ]
+    return pc.and_(pc.and_(masks[0], masks[1]), masks[2])
+
+
 def counts_of(
     minutes: pa.Table, slos: Sequence[Slo], since_ns: int, until_ns: int
 ) -> Iterator[Counts]:
@@ -95,16 +119,8 @@ def counts_of(
     length = (until_ns - since_ns) // MINUTE_NS
     for slo in slos:
         for objective in objectives(slo):
-            key = {
-                "slo": slo.name,
-                "objective": objective.name,
-                "definition": definition_of(slo, objective),
-            }
-            mask = pc.and_(
-                pc.equal(chosen["slo"], key["slo"]), pc.equal(chosen["objective"], key["objective"])
-            )
-            mask = pc.and_(mask, pc.equal(chosen["definition"], key["definition"]))
-            yield from _by_values(chosen.filter(mask), slo, objective, since_ns, length)
+            rows = chosen.filter(_is(chosen, slo, objective))
+            yield from _by_values(rows, slo, objective, since_ns, length)
 
 
 def _by_values(
@@ -121,34 +137,23 @@ def _by_values(
 
 
 def _of_slo(requests: Requests, codes: Codes, slo: Slo) -> pa.Table:
-    judged = (codes != Verdict.NONE).any(axis=1)
-    if not judged.any():
+    found = tally(requests, codes, slo, requests.minute_ns)
+    counts = np.array([one.counts for one in found], np.int64)
+    if not len(counts):
         return VERDICTS.empty_table()
-    rows = requests.rows.filter(pa.array(judged))
-    minute = rows["received_ns"].to_numpy() // MINUTE_NS * MINUTE_NS
-    values = [text(rows.column(name), UNKNOWN) for name in slo.by]
-    keys, group = distinct([pa.chunked_array([minute]), *values])
-    weight = requests.weight[judged]
-    by = [
-        json.dumps(dict(zip(slo.by, one, strict=True)))
-        for one in zip(*(k.to_pylist() for k in keys[1:]), strict=True)
-    ] or ["{}"] * len(keys[0])
+    by = [json.dumps(dict(zip(slo.by, one.values, strict=True))) for one in found]
     parts = []
     for column, objective in enumerate(objectives(slo)):
-        of_kind = codes[judged, column]
-        sums = {
-            kind: np.bincount(group, weight * (of_kind == kind), len(keys[0])).astype(np.int64)
-            for kind in (Verdict.GOOD, Verdict.BAD, Verdict.UNMEASURED)
-        }
+        good, bad, unmeasured = counts[:, column, Verdict.GOOD :].T
         told = {
-            "minute_ns": keys[0],
+            "minute_ns": pa.array([one.minute_ns for one in found]),
             "slo": pa.array([slo.name] * len(by)),
             "objective": pa.array([objective.name] * len(by)),
             "definition": pa.array([definition_of(slo, objective)] * len(by)),
             "by": pa.array(by),
-            "requests": pa.array(sums[Verdict.GOOD] + sums[Verdict.BAD]),
-            "bad": pa.array(sums[Verdict.BAD]),
-            "unmeasured": pa.array(sums[Verdict.UNMEASURED]),
+            "requests": pa.array(good + bad),
+            "bad": pa.array(bad),
+            "unmeasured": pa.array(unmeasured),
             "late": pa.array(np.zeros(len(by), np.int64)),
         }
         parts.append(pa.table(told).cast(VERDICTS))

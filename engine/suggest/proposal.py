@@ -16,7 +16,6 @@ from tailburn.engine.slo.model import (
     Clock,
     Exclude,
     Kind,
-    Objective,
     Place,
     Regression,
     Slo,
@@ -134,9 +133,12 @@ def promised(one: Class) -> tuple[Clock, ...]:
     return tuple(clock for clock in enough if clock is not Clock.E2E or not streams)
 
 
-def lever_of(objective: Objective) -> str:
-    """What to give room where an objective fires in health: its clock, or its kind of share."""
-    return str(objective.clock or objective.kind)
+def lever_of(objective: str) -> str:
+    """What to give room where an objective, such as `ttft_p95`, fires in health.
+
+    Its clock, or its kind of share.
+    """
+    return next((str(clock) for clock in Clock if objective.startswith(f"{clock}_")), objective)
 
 
 def round_up(seconds: float) -> float:

@@ -123,10 +123,11 @@ ROWS = healthy(1_200, 26)
 
 def test_each_budget_has_one_lever() -> None:
     slo = proposed(healthy(20_000, 48)).slo
-    assert {o.name: lever_of(o) for o in objectives(slo)} == {
+    assert {o.name: lever_of(o.name) for o in objectives(slo)} == {
         "availability": "availability", "goodput": "goodput", "ttft_p95": "ttft",
         "ttft_p99": "ttft", "tpot_p95": "tpot", "tpot_p99": "tpot",
     }  # fmt: skip
+    assert lever_of("ttft_p50_critical") == "ttft"
 
 
 def test_names_are_names_and_all_different() -> None:
