@@ -33,11 +33,15 @@ MIN_ALIKE: Final = 20
 QUEUE: Final = "queue"
 FED_BACK: Final = frozenset(
     {
-        "tokenizer", "engine", QUEUE, "prefill", "decode", "kv_transfer", "model_load",
-        "lora_load", "detokenizer", "retry",
+        "tokenizer", "engine", QUEUE, "prefill", "decode", "kv_transfer", "kv_load",
+        "model_load", "lora_load", "detokenizer", "retry",
     }
 )  # fmt: skip
-"""Hops whose time makes other hops take longer: they hold an engine's slots, or ask it again."""
+"""Hops whose time makes other hops take longer: they hold an engine's slots, or ask it again.
+
+`kv_load` does so a little: loads come one after another, and the wait for those of others is
+queue.
+"""
 OTHERS: Final = "others"
 _NS: Final = 1e9
 
@@ -115,6 +119,24 @@ def bad_share(
         cured_by_all=int(worth[-1]),
         hops=tuple(hops),
     )
+
+
+def cured_by(
+    requests: pa.Table, baseline: pa.Table, clock: Clock, threshold_s: float, hops: Sequence[str]
+) -> tuple[int, int, int]:
+    """Measured requests, those over the threshold, and how many of these some hops would cure.
+
+    All of the hops are put back to their baseline together. Counts are weighted.
+    """
+    now, before = measure(requests, clock), measure(baseline, clock)
+    if not len(now.row) or not len(before.row):
+        return int(now.weight.sum()), 0, 0
+    places = [PLACES.index(hop) for hop in hops]
+    over_ns = now.total_ns - round(threshold_s * _NS)
+    saved = (now.hop_ns - _as_before(now, before))[:, places].sum(axis=1)
+    bad = over_ns > 0
+    cured = int(now.weight[bad & (saved >= over_ns)].sum())
+    return int(now.weight.sum()), int(now.weight[bad].sum()), cured
 
 
 def queue_burn(

@@ -14,6 +14,7 @@ from tailburn.engine.counterfactual import (
     OTHERS,
     BadShare,
     bad_share,
+    cured_by,
     queue_burn,
 )
 from tailburn.engine.names import HOPS, ttft_hop_column
@@ -135,7 +136,7 @@ def test_an_owner_has_half_of_the_bad_and_engine_hops_make_bounds() -> None:
     ("hop", "is_bound"),
     [
         ("client", False), ("client>gateway", False), ("gateway", False), ("retrieval", False),
-        ("kv_load", False), ("router>engine", False), ("queue", True), ("prefill", True),
+        ("kv_load", True), ("router>engine", False), ("queue", True), ("prefill", True),
         ("decode", True), ("kv_transfer", True), ("tokenizer", True), ("retry", True),
     ],
 )  # fmt: skip
@@ -143,6 +144,20 @@ def test_hops_that_feed_back_are_lower_bounds(hop: str, is_bound: bool) -> None:
     now = [r | {ttft_hop_column(hop): 2.0} for r in healthy(30)]
     [share] = [h for h in dealt(now, healthy(30), 1.0).hops if h.hop == hop]
     assert share.is_lower_bound is is_bound
+
+
+@given(rows_of, rows_of, st.floats(0.1, 4))
+@settings(max_examples=40, deadline=None)
+def test_hops_put_back_together_cure_what_they_do_alone_or_all(
+    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+) -> None:
+    found = dealt(now, before, threshold_s)
+    tables = samples.requests(*now), samples.requests(*before)
+    for hop in found.hops:
+        cured = cured_by(*tables, "ttft", threshold_s, [hop.hop])
+        assert cured == (found.count, found.bad, hop.cured)
+    every = cured_by(*tables, "ttft", threshold_s, [hop.hop for hop in found.hops])
+    assert every == (found.count, found.bad, found.cured_by_all)
 
 
 @given(rows_of, rows_of, st.floats(0.1, 4))

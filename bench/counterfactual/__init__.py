@@ -1,0 +1,1 @@
+"""What is said would have become of bad requests, beside the same run without the fault."""
