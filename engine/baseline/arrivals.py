@@ -69,7 +69,7 @@ class Arrivals:
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
-        counts = [[list(place), seen] for place, seen in self._counts.items()]
+        counts = [[list(place), seen] for place, seen in sorted(self._counts.items())]
         return {"slot": self.slot, "begun": self.begun, "counts": counts}
 
     @classmethod
