@@ -18,12 +18,13 @@ from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.reading import damage
 from tests.engine.store import samples
 from tests.engine.store.conformance import Open, StoreConformance, ids
+from tests.engine.store.conformance_keeping import KeepingConformance
 from tests.engine.store.samples import HOUR_NS, T0, trace_hex
 
 LATER = T0 + 3 * HOUR_NS
 
 
-class TestParquetStore(StoreConformance):
+class TestParquetStore(StoreConformance, KeepingConformance):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Iterator[Open]:
         def open_it(keeping: Keeping) -> Store:
