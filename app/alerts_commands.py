@@ -1,4 +1,4 @@
-"""`tailburn alerts routes|check|template`: who is told of the alerts of SLOs, and how it reads."""
+"""`tailburn alerts`: how alerts stand; who is told of them, and how it reads."""
 
 import sys
 from pathlib import Path
@@ -6,17 +6,40 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import SloInput, SloPaths
+from tailburn.app.options import AsJson, Config, SloInput, SloPaths, StoreFolder
+from tailburn.app.standing_commands import ReadToken, ServiceUrl
 
-alerts_app = typer.Typer(
-    help="Alerts: routes, inhibition and messages for Alertmanager.",
-    no_args_is_help=True,
-)
+alerts_app = typer.Typer()
 
 _WAYS = (
     "[TEAM=]WAY, where WAY is pagerduty, opsgenie, slack[:CHANNEL], email:ADDRESS, webhook:URL "
     "or receiver:NAME, one of --into; repeatable."
 )
+
+
+@alerts_app.callback(invoke_without_command=True)
+def standing(
+    context: typer.Context,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also those that are not in trouble.")
+    ] = False,
+    url: ServiceUrl = None,
+    token: ReadToken = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    json: AsJson = False,
+) -> None:
+    """The state of each alert, since when, and why; and what Alertmanager needs.
+
+    tailburn alerts --store var/tailburn
+
+    tailburn alerts --url http://localhost:9464 --all
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from tailburn.app.standing.alerts import show_alerts
+
+    show_alerts(store, config, url, token, every, json)
 
 
 @alerts_app.command()

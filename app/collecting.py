@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from tailburn.app.answers.balance import balance_rows
 from tailburn.app.errors import UserError
+from tailburn.app.evaluating import Evaluating, Progress
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.learning import Learning
 from tailburn.app.opening import keeping_of, refuse_foreign
 from tailburn.app.parts import bounds_of
 from tailburn.app.settings import Settings
@@ -34,21 +36,24 @@ from tailburn.collector.recovery import Recovered, Unanchored, recover
 from tailburn.collector.renewal import renewed
 from tailburn.collector.snapshot import OtherForm, Snapshot
 from tailburn.collector.stitch.rows import PromptClasses
-from tailburn.engine.store.api import LogRange, NotDurable
+from tailburn.engine.store.api import LogRange, NotDurable, Window
 from tailburn.engine.store.parquet import ParquetStore
 
 log = logging.getLogger(__name__)
 
 
 class ShownStore(ParquetStore):
-    """A store that also counts the requests published into it, for `/metrics`."""
+    """A store that also counts the requests published into it, and hands on what is published."""
 
     series: RequestSeries
+    evaluating: Evaluating | None = None  # from the end of the recovery on
 
     def publish(self, table: str, rows: pa.Table, log: LogRange) -> None:
         super().publish(table, rows, log)
         if table == "requests":
             self.series.observe(rows)
+        if self.evaluating is not None:
+            self.evaluating.take(table, rows)
 
 
 @dataclass
@@ -112,15 +117,17 @@ def collect(
     now_ns: Callable[[], int],
     series: RequestSeries,
     slo_series: SloSeries | None = None,
+    evaluating: Evaluating | None = None,
 ) -> Collecting:
     """Lock the store, go on where the last run ended, and begin to take bodies.
 
-    `slo_series` are shown from then on: they are what they were when the last run ended.
+    `slo_series` are shown from then on: they are what they were when the last run ended, as are
+    the alerts that `evaluating` goes on with.
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
     lock = take_lock(settings.store)
     try:
-        return _open(settings, rules, now_ns, series, slo_series, lock)
+        return _open(settings, rules, now_ns, series, slo_series, evaluating, lock)
     except (Unanchored, NotDurable, OtherForm) as error:
         lock.release()
         raise UserError(f"store {settings.store}: {error}") from None
@@ -150,6 +157,7 @@ def _open(
     now_ns: Callable[[], int],
     series: RequestSeries,
     slo_series: SloSeries | None,
+    evaluating: Evaluating | None,
     lock: StoreLock,
 ) -> Collecting:
     store = ShownStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
@@ -158,7 +166,8 @@ def _open(
 
     def restore(found: Snapshot | None) -> tuple[Pipeline, Decoder]:
         nonlocal parts
-        parts = restored(settings, rules, found, store, slo_series)
+        learning = Learning(lambda since_ns: store.usual(Window(since_ns)), slo_series)
+        parts = restored(settings, rules, found, store, learning)
         return parts
 
     collected = recover(settings.store, store, restore, decode_points)
@@ -167,6 +176,10 @@ def _open(
     if slo_series is not None:
         slo_series.caught_up = True
     intake = Intake(collected.writer, collected.decoder, to_protobuf, decode_points)
+    if evaluating is not None:
+        evaluating.begin(store)
+        store.evaluating = evaluating
+        evaluating.start(_progress(collected.writer, collected.keeper))
     collected.keeper.start(intake, now_ns)
     pipeline, decoder = parts
     return Collecting(
@@ -179,6 +192,10 @@ def _open(
         recovered=collected.recovered,
         lock=lock,
     )
+
+
+def _progress(writer: LogWriter, keeper: Keeper) -> Progress:
+    return Progress(lambda: writer.next_position - 1, lambda: keeper.published_position)
 
 
 def restored(

@@ -74,8 +74,9 @@ class RequestSeries:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def observe(self, requests: pa.Table) -> None:
-        """Count rows of REQUESTS. Only first versions: a counter can't take anything back."""
-        first = requests.filter(pc.equal(requests.column("version"), 1))
+        """Count rows of REQUESTS. Only the first of each id: a counter can't take anything back."""
+        is_first = pc.equal(requests.column("version"), 1)
+        first = requests.filter(pc.or_(is_first, pc.is_valid(requests.column("replaces"))))
         folded = rollup.merge(rollup.fold(first), ROLLUP_DIMENSIONS)
         keys = list(zip(*(folded.column(d).to_pylist() for d in ROLLUP_DIMENSIONS), strict=True))
         clocks = folded.column("clock").to_pylist()

@@ -22,6 +22,7 @@ from tailburn.app.births import Births
 from tailburn.app.clock import Clock, TelemetryClock, WallClock
 from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
+from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
@@ -122,6 +123,9 @@ class Service:
         self._series = RequestSeries()
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
+        self._evaluating = Evaluating(
+            slos, state, self._clock.now_ns, is_told=settings.clock == "telemetry"
+        )
         self._scraper = self._scraper_of(*reading) if reading else None
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
@@ -192,9 +196,11 @@ class Service:
             self._clock.now_ns,
             self._series,
             self._slo_series,
+            self._evaluating,
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
+        stack.push_async_callback(asyncio.to_thread, self._evaluating.close)
         await self._open_doors(stack, collecting, scheme)
         beside = [asyncio.create_task(self._upkeep(collecting))]
         if self._scraper is not None:
@@ -254,6 +260,7 @@ class Service:
             gate=self._gate,
             series=self._series,
             slo_series=self._slo_series,
+            evaluating=self._evaluating,
             health=health_registry(
                 self._doors,
                 self._series,

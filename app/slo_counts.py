@@ -12,6 +12,8 @@ from tailburn.engine.names import (
     HOP_LABEL,
     OBJECTIVE_LABEL,
     SLO_BAD_METRIC,
+    SLO_DEADLINE_MISSED_METRIC,
+    SLO_DEADLINE_REQUESTS_METRIC,
     SLO_EXCESS_SECONDS_METRIC,
     SLO_LABEL,
     SLO_LATE_METRIC,
@@ -21,6 +23,7 @@ from tailburn.engine.names import (
     SLO_SLOW_SECONDS_METRIC,
     SLO_UNMEASURED_METRIC,
 )
+from tailburn.engine.slo.lateness import DEADLINE
 from tailburn.engine.slo.model import Calendar, Slo
 from tailburn.engine.slo.slowness import Slowness
 from tailburn.engine.store.state.shown import SeriesKey
@@ -35,6 +38,10 @@ _COUNTERS: Final = {
 _GAUGES: Final = {
     SLO_PERIOD_REQUESTS_METRIC: (0, "Requests with a verdict since the calendar window began."),
     SLO_PERIOD_BAD_METRIC: (1, "Bad ones of these."),
+}
+_DEADLINES: Final = {
+    SLO_DEADLINE_REQUESTS_METRIC: (0, "Requests with a deadline by load and prompt length."),
+    SLO_DEADLINE_MISSED_METRIC: (1, "Requests of these that missed it."),
 }
 _TENANT: Final = "tenant"
 
@@ -78,6 +85,11 @@ class Series:
             }
         )
 
+    @property
+    def is_of_deadlines(self) -> bool:
+        """Whether it counts no budget but who was late for the load there was."""
+        return self.key.objective == DEADLINE
+
     def is_seen_by(self, tenant: str | None) -> bool:
         """What is summed over tenants is for those alone who may see them all."""
         if tenant is None or self.slo.select.get(_TENANT) == tenant:
@@ -87,7 +99,15 @@ class Series:
 
 def series_text(seen: Sequence[Series], zero: set[SeriesKey], now_ns: int) -> str:
     """In the Prometheus text format; those of `zero` as they were before anything counted."""
-    return "".join([*_counters(seen, zero), *_periods(seen, now_ns), *_slow(seen, zero)])
+    budgets = [series for series in seen if not series.is_of_deadlines]
+    return "".join(
+        [
+            *_counters(budgets, zero),
+            *_periods(budgets, now_ns),
+            *_slow(budgets, zero),
+            *_late([series for series in seen if series.is_of_deadlines], zero),
+        ]
+    )
 
 
 def _counters(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
@@ -126,6 +146,15 @@ def _slow(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
         labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
         seconds = 0.0 if series.key in zero else slowness.excess_ns / 1e9
         yield f"{SLO_EXCESS_SECONDS_METRIC}{{{labels}}} {seconds}\n"
+
+
+def _late(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
+    for metric, (index, help_text) in _DEADLINES.items() if seen else ():
+        yield f"# HELP {metric} {help_text}\n# TYPE {metric} counter\n"
+        for series in seen:
+            labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
+            value = 0 if series.key in zero else series.counts[index]
+            yield f"{metric}{{{labels}}} {value}\n"
 
 
 def _text(labels: Mapping[str, str]) -> str:

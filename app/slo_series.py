@@ -18,9 +18,10 @@ from tailburn.app.births import Births, Scraper
 from tailburn.app.slo_counts import Period, Series, series_text
 from tailburn.engine.counted import rows_of
 from tailburn.engine.excess import PLACES
-from tailburn.engine.grouping import I64
+from tailburn.engine.grouping import F64, I64
 from tailburn.engine.names import ALL_HOPS, OVERFLOW
 from tailburn.engine.slo.definition import definition_of
+from tailburn.engine.slo.lateness import DEADLINE, has_deadlines, lateness
 from tailburn.engine.slo.model import Calendar, Slo, objectives
 from tailburn.engine.slo.periods import period_of
 from tailburn.engine.slo.slowness import Slowness, Times, objective_of, times_of
@@ -28,7 +29,7 @@ from tailburn.engine.slo.verdicts import (
     Codes,
     Requests,
     Verdict,
-    changed,
+    follow,
     groups_of,
     judge,
     tally,
@@ -67,8 +68,13 @@ class SloSeries:
         self._uncollected: dict[str, dict[tuple[Any, ...], list[int]]]
         self._begin()
 
-    def count(self, rows: pa.Table, replaced: pa.Table) -> None:
-        """Count rows of REQUESTS. `replaced` are the older versions that some of them replace."""
+    def count(
+        self, rows: pa.Table, replaced: pa.Table, deadline_s: Mapping[str, F64] | None = None
+    ) -> None:
+        """Count rows of REQUESTS. `replaced` are the older versions that some of them replace.
+
+        `deadline_s` are the deadlines of those of version 1, by clock.
+        """
         if not self.slos:
             return
         first = Requests(rows.filter(pc.equal(rows["version"], 1)))
@@ -77,18 +83,15 @@ class SloSeries:
         times = times_of(first.rows)
         with self._lock:
             for slo in self.slos:
-                codes = judge(first, slo)
-                for series, one, (_, good, bad, unmeasured) in self._tallied(
-                    first, codes, slo, first.minute_ns
-                ):
-                    self._add(series, one, (good + bad, bad, unmeasured, 0))
-                if isinstance(slo.window, Calendar):
-                    self._count_period(first, codes, slo, slo.window)
+                codes = _judged(first, slo, deadline_s or {})
+                self._count_verdicts(first, codes, slo)
                 self._count_slow(first, codes, slo, times)
                 if len(later) and len(older):
-                    lost, at_ns = changed(older, judge(older, slo), later, judge(later, slo))
-                    for series, one, verdicts in self._tallied(older, lost, slo, at_ns):
-                        self._add(series, one, (0, 0, 0, sum(verdicts[1:])))
+                    before, after = _judged(older, slo, None), _judged(later, slo, None)
+                    found = follow(older, before, later, after)
+                    self._count_verdicts(later, found.gained, slo)
+                    for series, one, lost in self._tallied(older, found.lost, slo, found.lost_ns):
+                        self._add(series, one, (0, 0, 0, sum(lost[1:])))
 
     def take_rows(self) -> dict[str, pa.Table]:
         """What was counted since the last call, by minute: rows of VERDICTS and EXCESS."""
@@ -175,6 +178,14 @@ class SloSeries:
         sums = self._uncollected[table]
         sums[key] = list(map(add, sums[key], counts)) if key in sums else list(counts)
 
+    def _count_verdicts(self, requests: Requests, codes: Codes, slo: Slo) -> None:
+        minutes_ns = requests.minute_ns
+        for series, minute_ns, counts in self._tallied(requests, codes, slo, minutes_ns):
+            _, good, bad, unmeasured = counts
+            self._add(series, minute_ns, (good + bad, bad, unmeasured, 0))
+        if isinstance(slo.window, Calendar):
+            self._count_period(requests, codes, slo, slo.window)
+
     def _count_period(self, requests: Requests, codes: Codes, slo: Slo, calendar: Calendar) -> None:
         """Only requests of the period that is the newest: one that is over is shown no more."""
         if not len(requests):
@@ -228,6 +239,22 @@ class SloSeries:
             is_of_slow = objective == objective_of(slo)
             slowness = Slowness() if is_of_slow else None
             row.append(Series(slo, key, slowness=slowness))
+        if has_deadlines(slo):
+            row.append(Series(slo, SeriesKey(slo.name, DEADLINE, "", by)))
         self._rows[slo.name, values] = row
         self._series |= {series.key: series for series in row}
         return row
+
+
+def _judged(requests: Requests, slo: Slo, deadline_s: Mapping[str, F64] | None) -> Codes:
+    """A column for each objective, and one for the deadline where the SLO has one.
+
+    Later versions, which have no deadline (None), change no verdict on it.
+    """
+    codes = judge(requests, slo)
+    if not has_deadlines(slo):
+        return codes
+    late = np.zeros((len(requests), 1), np.int8)
+    if deadline_s is not None:
+        late = lateness(requests, slo, deadline_s)
+    return np.concatenate([codes, late], axis=1)

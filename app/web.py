@@ -10,13 +10,17 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.types import ASGIApp
 
+from tailburn.app.answers.alerts import alert_rows
+from tailburn.app.answers.budgets import budget_rows
 from tailburn.app.answers.hops import excess_rows, hop_rows
+from tailburn.app.answers.promises import promises_of
 from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
 from tailburn.app.answers.tails import tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.births import Scraper
 from tailburn.app.errors import UserError
+from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
 from tailburn.app.slo_series import SloSeries
@@ -36,6 +40,7 @@ class Behind:
     gate: Gate
     series: RequestSeries
     slo_series: SloSeries
+    evaluating: Evaluating
     health: CollectorRegistry
     balance: Callable[[], Rows]
     not_ready: Callable[[], str | None]
@@ -115,6 +120,19 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
         return _json(
             {"trace_id": answer.trace_id, "spans": answer.spans, "requests": answer.requests}
         )
+
+    @app.get("/api/alerts")
+    def alerts(request: Request) -> Response:
+        evaluating = behind.evaluating
+        tenants = {s.name: s.select["tenant"] for s in evaluating.slos if "tenant" in s.select}
+        tenant = _seen_tenant(request, behind.gate)
+        return _json(alert_rows(evaluating.states(), evaluating.watches, tenants, tenant))
+
+    @app.get("/api/budgets")
+    def budgets(request: Request, slo: str | None = None) -> Response:
+        promises = promises_of(behind.evaluating.slos)
+        tenant = _seen_tenant(request, behind.gate)
+        return _json(budget_rows(behind.store, promises, behind.now_ns(), slo=slo, tenant=tenant))
 
     @app.get("/api/balance")
     def balance(request: Request) -> Response:

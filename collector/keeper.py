@@ -93,7 +93,7 @@ class Keeper:
         self._publisher = Publisher(store, position)
         self._writer = writer
         self._snapshots = snapshots
-        self._position = position
+        self._position = self._published = position
         self._now_s = now_s
         self._cadence = cadence or Cadence()
         self._published_s = self._snapshot_s = now_s()
@@ -108,6 +108,11 @@ class Keeper:
     def position(self) -> int:
         """Of the last record worked through."""
         return self._position
+
+    @property
+    def published_position(self) -> int:
+        """All rows that records up to this one finished are visible."""
+        return self._published
 
     @property
     def durable_position(self) -> int:
@@ -153,6 +158,8 @@ class Keeper:
             waiting and now_s - self._published_s >= self._cadence.publish_s
         ):
             self.publish()
+        elif not waiting:
+            self._published = self._position
         if not self._publisher.is_behind and self._snapshot_due(now_s):
             self._snapshot()
 
@@ -226,6 +233,7 @@ class Keeper:
         except OSError as error:
             self._say("publish", f"rows can't be published: {error}")
         else:
+            self._published = self._position
             self._say("publish", None)
 
     def _snapshot_due(self, now_s: float) -> bool:

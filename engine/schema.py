@@ -22,7 +22,8 @@ REQUESTS: Final = pa.schema(
         ("request_id", pa.string()),  # 16 hex digits: hash(tenant, trace id, anchor span id)
         ("trace_id", pa.string()),  # 32 hex digits
         ("anchor_span_id", pa.string()),  # 16 hex digits
-        ("version", pa.int32()),  # 1, 2, ...: the highest is the truth
+        ("replaces", pa.string()),  # id under which the request was given before: a newer version
+        ("version", pa.int32()),  # the highest is the truth; 1: never given before
         ("tombstone", pa.bool_()),  # this id is no request any more
         ("completeness", _TEXT),
         ("missing", _TEXT),  # hops expected on this route and not seen, comma separated
@@ -197,4 +198,5 @@ TABLES: Final = {
     "signals": SIGNALS,
     "verdicts": VERDICTS,
     "excess": EXCESS,
+    "usual": USUAL,
 }

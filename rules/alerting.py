@@ -1,12 +1,17 @@
 """Alerts as values: what fires, how grave it is, by which labels it is told apart.
 
-Each alert is stated here once. Its PromQL face is `expr`; routes and tests read the rest.
+Each alert is stated here once. It has two faces that say the same: `rule`, which Prometheus
+evaluates, and `watch`, which the service does itself. Routes and tests read the rest.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
+from tailburn.engine.evaluation import AlertKey, Watch
+from tailburn.engine.evaluation.conditions import Condition
+from tailburn.engine.evaluation.windows import FROZEN_AT_MOST_S, QUICK_S, SLOW_S, STRAIGHT_UP_TO_S
 from tailburn.engine.names import (
     LONG_LABEL,
     OBJECTIVE_LABEL,
@@ -34,8 +39,10 @@ class Kind(StrEnum):
     UNMEASURED = "TailburnUnmeasured"
 
 
-FROZEN_AT_MOST = "6h"
+FROZEN_AT_MOST: Final = duration(FROZEN_AT_MOST_S)
 """So long a firing alert outlives the data it rests on; then only `UNMEASURED` is left."""
+
+_UNHURRIED: Final = (Kind.REGRESSION, Kind.CONSISTENCY, Kind.UNMEASURED)
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Alert:
     remembered: str = ""  # a series that had samples as long; where it differs from `alive`
     for_s: int = 0
     annotations: Mapping[str, str] = field(default_factory=dict)
+    in_process: Condition | None = None  # the same without a Prometheus; None: others count
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -72,6 +80,12 @@ class Alert:
             TEAM_LABEL: self.slo.team,
         }
         return {name: value for name, value in told.items() if value}
+
+    @property
+    def interval_s(self) -> int:
+        """Between two evaluations: four minutes are little to what looks back far."""
+        can_wait = self.long_s > STRAIGHT_UP_TO_S or self.kind in _UNHURRIED
+        return SLOW_S if can_wait else QUICK_S
 
     @property
     def expr(self) -> str:
@@ -97,3 +111,14 @@ class Alert:
             labels={name: literal(value) for name, value in self.labels.items()},
             annotations=self.annotations,
         )
+
+    @property
+    def watch(self) -> Watch | None:
+        """Its face in process; None where the service does not count the SLO itself."""
+        if self.in_process is None or self.slo.source is not None:
+            return None
+        long, short = duration(self.long_s), duration(self.short_s)
+        key = AlertKey(
+            str(self.kind), self.slo.name, self.objective, str(self.severity), long, short
+        )
+        return Watch(key, self.slo, self.in_process, self.for_s, self.interval_s)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
+from tailburn.engine.evaluation import Watch
+from tailburn.engine.evaluation.windows import QUICK_S, SLOW_S
 from tailburn.engine.slo.model import Slo
 from tailburn.rules import sloth
-from tailburn.rules.alerting import Alert, Kind
+from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import (
     burn,
     consistency,
@@ -20,12 +22,6 @@ from tailburn.rules.model import Group, RuleSet
 from tailburn.rules.recording import baseline, budget, owner, percentiles, rates
 
 Compat = Literal["sloth"]
-
-QUICK_S: Final = 60
-SLOW_S: Final = 240
-"""Less than the five minutes after which Prometheus takes a series for gone."""
-
-_UNHURRIED: Final = (Kind.REGRESSION, Kind.CONSISTENCY, Kind.UNMEASURED)
 
 ALERTS: Final[tuple[Callable[[Slo], Iterator[Alert]], ...]] = (
     burn.alerts,
@@ -49,12 +45,18 @@ def alerts_of(slo: Slo) -> tuple[Alert, ...]:
     return tuple(alert for kind in ALERTS for alert in kind(slo))
 
 
+def watches_of(slos: Iterable[Slo]) -> list[Watch]:
+    """The faces in process of all alerts whose requests the service counts itself."""
+    found = (alert.watch for slo in slos for alert in alerts_of(slo))
+    return [watch for watch in found if watch is not None]
+
+
 def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     """The groups of one SLO; what is slow to compute is computed less often."""
     as_sloth = compat == "sloth"
     alerts = alerts_of(slo)
-    slow_alerts = [alert for alert in alerts if _can_wait(alert)]
-    quick_alerts = [alert for alert in alerts if not _can_wait(alert)]
+    slow_alerts = [alert for alert in alerts if alert.interval_s == SLOW_S]
+    quick_alerts = [alert for alert in alerts if alert.interval_s == QUICK_S]
     windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
         *budget.budgets(slo),
@@ -89,8 +91,3 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     ):
         if rules:
             yield Group(f"tailburn-{slo.name}-{part}", interval_s, rules)
-
-
-def _can_wait(alert: Alert) -> bool:
-    """Whether four minutes are little to it: it looks back far, or at what is recorded so often."""
-    return alert.long_s > rates.STRAIGHT_UP_TO_S or alert.kind in _UNHURRIED

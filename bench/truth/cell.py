@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from bench.truth.grid import ASKED, Cell
+from bench.truth.ours import Ours
 from bench.truth.systems import FixedSloSystem, System, Told, naive
 from tailburn.lab.faults.parts import TelemetryFault
 from tailburn.lab.fleet import Fleet
@@ -65,7 +66,7 @@ def warm_up(cell: Cell, given: Profile | None, minutes: int) -> Warm:
     begun = time.process_time()
     fleet, profile = cell.fleet(given), cell.profile(given)
     motion = Motion(Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed))
-    systems = naive()
+    systems = [*naive(), Ours(fleet)]
     for told in Listening(fleet, (), cell.seed).run(motion, minutes):
         for system in systems:
             system.hear(told)

@@ -18,7 +18,8 @@ def note(
 ) -> tuple[Rows, Rows]:
     """Note stitched rows and number their versions.
 
-    `given[r]` is the emitted row that `out[r]` replaces or takes back, -1 for a new request.
+    `given[r]` is the emitted row that `out[r]` replaces or takes back, -1 for a new id. A new id
+    whose request was given before under another one goes on with the versions of that one.
     Returns (the rows to store, the older versions they take the place of).
     """
     n = len(out)
@@ -28,6 +29,15 @@ def note(
     version[old] = table.emitted[at_old, 2] + 1
     tombstone = old & (out[:, at.O_HASH] == 0)
     was_live = table.emitted[at_old, 3] != 0
+    gone = np.flatnonzero(tombstone)
+    replaces = np.zeros(n, np.int64)
+    if len(gone) and not old.all():
+        fresh = np.flatnonzero(~old)
+        taker = _takers(table, out, fresh, table.emitted_out[given[gone]])
+        heir, first = np.unique(taker[taker >= 0], return_index=True)
+        before = given[gone[taker >= 0][first]]
+        replaces[heir] = table.emitted[before, 1]
+        version[heir] = table.emitted[before, 2] + 1
     taken_back = _rows_of(
         table,
         table.emitted_out[at_old][was_live].copy(),
@@ -43,13 +53,45 @@ def note(
     table.emitted[at_old, 5] = np.where(tombstone, 0, out[:, at.O_SENDS])[old]
     table.emitted_out[at_old] = out[old]
     table.emitted_hops[at_old] = hops_ns[old]
+    first_new = table.emitted_count
     _append(table, out[~old], hops_ns[~old])
+    table.emitted[first_new : table.emitted_count, 2] = version[~old]
     rows = _rows_of(table, out, hops_ns)
+    rows.replaces = replaces
     rows.version = version
     rows.tombstone = tombstone
     rows.digests = digests
     rows.digest_offset = digest_offset
     return rows, taken_back
+
+
+def _takers(table: Table, out: I64, fresh: I64, gone: I64) -> I64:
+    """Which of the rows `fresh` of `out` took the place of each row that is gone; -1 for none.
+
+    A request found to lie in an outer one is known by the outer one's id from then on: by that
+    of the last to start before it in its unit, or of the first where none did.
+    """
+    begin_ns = out[fresh, at.O_START]
+    unit = _roots(table, out[fresh, at.O_TRACE])
+    order = np.lexsort((begin_ns, unit))
+    begin_ns, unit = begin_ns[order], unit[order]
+    of_unit = _roots(table, gone[:, at.O_TRACE])
+    low, high = np.searchsorted(unit, of_unit), np.searchsorted(unit, of_unit, "right")
+    taker = np.full(len(gone), -1, np.int64)
+    for i in np.flatnonzero(low < high).tolist():
+        before = np.searchsorted(begin_ns[low[i] : high[i]], gone[i, at.O_START], "right")
+        taker[i] = fresh[order[low[i] + max(int(before) - 1, 0)]]
+    return taker
+
+
+def _roots(table: Table, traces: I64) -> I64:
+    """The root trace of each trace's unit."""
+    root: I64 = table.traces[traces, t.T_ROOT]
+    while True:
+        above: I64 = table.traces[root, t.T_ROOT]
+        if (above == root).all():
+            return root
+        root = above
 
 
 def bring_back(
@@ -68,6 +110,7 @@ def _rows_of(table: Table, out: I64, hops_ns: I64) -> Rows:
     return Rows(
         out=out,
         hops_ns=hops_ns,
+        replaces=np.zeros(len(out), np.int64),
         version=np.ones(len(out), np.int32),
         tombstone=np.zeros(len(out), np.bool_),
         trace_words=words,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.collector.stitch import layout as at
@@ -31,6 +32,7 @@ class Rows:
 
     out: I64  # (n, len(OUT))
     hops_ns: I64  # (n, 44): before the first token, then up to the last
+    replaces: I64  # request ids; 0: none
     version: NDArray[np.int32]
     tombstone: NDArray[np.bool_]
     trace_words: I64  # (n, 2)
@@ -48,6 +50,7 @@ def concat(parts: Sequence[Rows]) -> Rows:
     return Rows(
         out=np.concatenate([p.out for p in parts]),
         hops_ns=np.concatenate([p.hops_ns for p in parts]),
+        replaces=np.concatenate([p.replaces for p in parts]),
         version=np.concatenate([p.version for p in parts]),
         tombstone=np.concatenate([p.tombstone for p in parts]),
         trace_words=np.concatenate([p.trace_words for p in parts]),
@@ -137,6 +140,7 @@ def requests_table(rows: Rows, texts: Sequence[str], classes: PromptClasses) -> 
         "request_id": hex_column(out[:, [at.O_REQUEST]].view(np.uint64), big_endian=True),
         "trace_id": hex_column(rows.trace_words.view(np.uint64)),
         "anchor_span_id": hex_column(out[:, [at.O_ANCHOR]].view(np.uint64)),
+        "replaces": _replaced(rows.replaces),
         "version": pa.array(rows.version),
         "tombstone": pa.array(rows.tombstone),
         "completeness": _from_list(np.maximum(out[:, at.O_COMPLETENESS], 0), COMPLETENESS),
@@ -187,6 +191,11 @@ def requests_table(rows: Rows, texts: Sequence[str], classes: PromptClasses) -> 
         ns = rows.hops_ns[:, i]
         column[name] = _seconds(ns, measured & (ns != 0))
     return pa.table([_as_declared(column, field, len(rows)) for field in REQUESTS], schema=REQUESTS)
+
+
+def _replaced(ids: I64) -> pa.Array:
+    text = hex_column(ids[:, None].view(np.uint64), big_endian=True)
+    return pc.if_else(pa.array(ids != 0), text, None)
 
 
 def _as_declared(column: dict[str, pa.Array], field: pa.Field, n: int) -> pa.Array:

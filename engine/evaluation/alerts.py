@@ -1,14 +1,21 @@
 """The state of every alert, minute by minute, as Prometheus would have it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from tailburn.engine.baseline.incidents import Incident
-from tailburn.engine.evaluation.conditions import Condition
+from tailburn.engine.evaluation.conditions import Condition, Moment, Seen
 from tailburn.engine.evaluation.history import History
+from tailburn.engine.evaluation.windows import MINUTE_NS, MINUTE_S
+from tailburn.engine.names import SLO_LABEL
 from tailburn.engine.slo.model import Slo
+
+_SECOND_NS: Final = 1_000_000_000
 
 
 class Status(StrEnum):
@@ -40,8 +47,11 @@ class Watch:
     slo: Slo
     condition: Condition
     for_s: int
-    interval_s: int  # QUICK_S or SLOW_S: it is evaluated at multiples of it
-    freezes: bool  # whether it outlives its data
+    interval_s: int  # it is evaluated at multiples of it
+
+    def key_of(self, values: tuple[str, ...]) -> AlertKey:
+        """The alert of one combination of the values of `by`; none where nothing tells them."""
+        return self.key._replace(by=tuple(zip(self.slo.by, values, strict=False)))
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class State:
     status: Status
     since_ns: int  # in this status
     active_since_ns: int  # in trouble without a break
-    value: float | None  # what its condition measured last, None: nothing measures it
+    value: float | None  # what its condition measured last; None: nothing measures it
     why: str
 
 
@@ -67,16 +77,126 @@ class Flip:
     reason: str
 
 
+States = Mapping[AlertKey, State]
+
+
+def history_of(watches: Iterable[Watch]) -> History:
+    """An empty history that reaches as far back as these alerts look."""
+    return History((watch.slo, watch.condition.needs) for watch in watches)
+
+
 def evaluate(
     watches: Sequence[Watch],
     history: History,
-    states: Mapping[AlertKey, State],
+    states: States,
     incidents: Iterable[Incident],
     now_ns: int,
 ) -> tuple[dict[AlertKey, State], list[Flip]]:
     """All states at `now_ns`, a whole minute, and what changed; inactive ones are left out.
 
     `incidents`: what fired in the last three days and an hour; `where` has `slo` and the values
-    of `by`. They are no baseline. States of alerts that are not among `watches` end.
+    of `by`. Their hours are no baseline. States of alerts that are not among `watches` end.
+    Raises `ValueError` where `now_ns` is no whole minute.
     """
-    raise NotImplementedError
+    now, rest_ns = divmod(now_ns, MINUTE_NS)
+    if rest_ns:
+        raise ValueError(f"want a whole minute, got {now_ns} ns, {rest_ns} ns past one")
+    history.record(now_ns)
+    at = Moment(history, now, _by_slo(incidents))
+    active: dict[AlertKey, dict[AlertKey, State]] = defaultdict(dict)
+    for key, state in states.items():
+        active[key._replace(by=())][key] = state
+    new: dict[AlertKey, State] = {}
+    flips: list[Flip] = []
+    for watch in watches:
+        standing = active.pop(watch.key, {})
+        if now * MINUTE_S % watch.interval_s:
+            new |= standing
+            continue
+        found = _judged(watch, at, standing, now_ns)
+        new |= found
+        flips += _flips(standing, found, watch, now_ns)
+    for standing in active.values():
+        flips += _ended(standing, now_ns)
+    return new, flips
+
+
+def _judged(watch: Watch, at: Moment, standing: States, now_ns: int) -> dict[AlertKey, State]:
+    """The states of one alert for all values of `by`."""
+    seen = watch.condition.look(watch.slo, at)
+    found = {}
+    for row in np.flatnonzero(seen.in_trouble).tolist():
+        key = watch.key_of(seen.by[row])
+        found[key] = _in_trouble(watch, standing.get(key), _value(seen, row), now_ns)
+    fired = {
+        key: state
+        for key, state in standing.items()
+        if key not in found and state.status in (Status.FIRING, Status.FROZEN)
+    }
+    if watch.condition.freezes and fired:
+        rows = {values: row for row, values in enumerate(seen.by)}
+        for key, state in fired.items():
+            at_row = rows.get(tuple(value for _, value in key.by))
+            if at_row is not None and not seen.alive[at_row] and seen.was_alive(at_row):
+                found[key] = _frozen(state, now_ns)
+    return found
+
+
+def _in_trouble(watch: Watch, before: State | None, value: float | None, now_ns: int) -> State:
+    why = watch.condition.told(value)
+    active_ns = now_ns if before is None else before.active_since_ns
+    fires = before is not None and before.status in (Status.FIRING, Status.FROZEN)
+    fires = fires or now_ns - active_ns >= watch.for_s * _SECOND_NS
+    status = Status.FIRING if fires else Status.PENDING
+    since_ns = before.since_ns if before is not None and before.status is status else now_ns
+    return State(status, since_ns, active_ns, value, why)
+
+
+def _frozen(state: State, now_ns: int) -> State:
+    if state.status is Status.FROZEN:
+        return state
+    why = f"no data since it fired: {state.why}"
+    return replace(state, status=Status.FROZEN, since_ns=now_ns, why=why)
+
+
+def _flips(standing: States, found: States, watch: Watch, now_ns: int) -> list[Flip]:
+    """What changed of one alert; a pending one that ends says nothing but that."""
+    flips = []
+    for key in sorted(standing.keys() | found.keys()):
+        old, new = standing.get(key), found.get(key)
+        before = old.status if old else Status.INACTIVE
+        after = new.status if new else Status.INACTIVE
+        if before is after:
+            continue
+        if new is not None:
+            flips.append(Flip(key, before, after, now_ns, new.value, new.why))
+        else:
+            assert old is not None
+            flips.append(Flip(key, before, after, now_ns, old.value, _over(old)))
+    return flips
+
+
+def _over(old: State) -> str:
+    if old.status is Status.FROZEN:
+        return "nothing is known for too long, or what is known is well"
+    return f"it is over; last: {old.why}"
+
+
+def _ended(standing: States, now_ns: int) -> list[Flip]:
+    reason = "its alert is not there any more: the SLO has changed"
+    return [
+        Flip(key, state.status, Status.INACTIVE, now_ns, state.value, reason)
+        for key, state in standing.items()
+    ]
+
+
+def _value(seen: Seen, row: int) -> float | None:
+    value = float(seen.value[row])
+    return None if np.isnan(value) else value
+
+
+def _by_slo(incidents: Iterable[Incident]) -> dict[str, list[Incident]]:
+    found: dict[str, list[Incident]] = defaultdict(list)
+    for incident in incidents:
+        found[incident.where.get(SLO_LABEL, "")].append(incident)
+    return found

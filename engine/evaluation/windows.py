@@ -3,16 +3,19 @@
 from typing import Final
 
 MINUTE_NS: Final = 60_000_000_000
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+DAY_S: Final = 86_400
 
 QUICK_S: Final = 60
 SLOW_S: Final = 240
 """Between two evaluations; less than the five minutes after which Prometheus takes a series
 for gone."""
 
-STRAIGHT_UP_TO_S: Final = 6 * 3600
+STRAIGHT_UP_TO_S: Final = 6 * HOUR_S
 """Windows up to here are counted minute by minute; longer ones are means of sampled rates."""
 SAMPLED_S: Final = 300
 """A sampled rate looks back so long. It is sampled each `SLOW_S`."""
-FINELY_UP_TO_S: Final = 3 * 86_400
-FROZEN_AT_MOST_S: Final = 6 * 3600
+FINELY_UP_TO_S: Final = 3 * DAY_S
+FROZEN_AT_MOST_S: Final = 6 * HOUR_S
 """So long a firing alert outlives the data it rests on."""

@@ -183,6 +183,9 @@ class Store(Protocol):
     def excess(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
         """EXCESS, as `verdicts`."""
 
+    def usual(self, window: Window = ALWAYS) -> pa.Table:
+        """USUAL of the hours that begin in the window: one row per cell, in order of the keys."""
+
     def query(
         self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
     ) -> pa.Table:

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.engine import rollup
+from tailburn.engine.baseline import cells
 from tailburn.engine.counted import add_up
-from tailburn.engine.schema import COUNTED, ROLLUP_DIMENSIONS, TABLES
+from tailburn.engine.schema import COUNTED, ROLLUP_DIMENSIONS, TABLES, USUAL_DIMENSIONS
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import UnreadableFile
 from tailburn.engine.store.rows import TIME_COLUMN, fit
@@ -130,6 +131,8 @@ def _sorted(table: str, rows: pa.Table) -> pa.Table:
     if table in COUNTED:
         added = add_up(table, whole)
         return added.take(_order(added, ["slo", "minute_ns"]))
+    if table == "usual":
+        return cells.merge(whole, USUAL_DIMENSIONS)
     if table == "signals":
         return whole.take(_order(whole, ["name", "labels", "time_ns"]))
     halves = _halves(whole)

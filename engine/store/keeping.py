@@ -14,6 +14,8 @@ from tailburn.engine.names import UNKNOWN, VANTAGES
 from tailburn.engine.store.api import TraceIds
 from tailburn.engine.store.rows import ids_of_binary, ids_of_hex, member
 
+USUAL_KEPT_H: Final = 240
+"""Deadlines rest on the hours of the day and of seven before it."""
 SLOW_SHARE: Final = 0.05
 FAILED: Final = ("error", "cancelled")
 THINNING_COLUMNS: Final = (
@@ -44,6 +46,7 @@ class Keeping:
     signals: Kept = field(default_factory=lambda: Kept(168))
     verdicts: Kept = field(default_factory=lambda: Kept(9600))
     excess: Kept = field(default_factory=lambda: Kept(9600))
+    usual: Kept = field(default_factory=lambda: Kept(USUAL_KEPT_H))
     spans_full: Kept = field(default_factory=lambda: Kept(6))
     sample_ratio: float = 0.05  # of the traces that are neither slow nor failed
 

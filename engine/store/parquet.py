@@ -8,11 +8,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine import rollup
+from tailburn.engine.baseline import cells
 from tailburn.engine.counted import add_up
 from tailburn.engine.grouping import text
 from tailburn.engine.names import UNKNOWN
 from tailburn.engine.problems import nearest
-from tailburn.engine.schema import COUNTED, REQUESTS, ROLLUP_DIMENSIONS, ROLLUPS, SPANS, TABLES
+from tailburn.engine.schema import (
+    COUNTED,
+    REQUESTS,
+    ROLLUP_DIMENSIONS,
+    ROLLUPS,
+    SPANS,
+    TABLES,
+    USUAL_DIMENSIONS,
+)
 from tailburn.engine.store import reading
 from tailburn.engine.store.api import (
     ALWAYS,
@@ -149,6 +158,9 @@ class ParquetStore:
     def excess(self, window: Window = ALWAYS, where: Mapping[str, str] | None = None) -> pa.Table:
         return self._counted("excess", window, where or {})
 
+    def usual(self, window: Window = ALWAYS) -> pa.Table:
+        return cells.merge(self._whole("usual", window), USUAL_DIMENSIONS)
+
     def query(
         self, sql: str, parameters: Sequence[object] = (), window: Window = ALWAYS
     ) -> pa.Table:
@@ -183,10 +195,18 @@ class ParquetStore:
         return _within(latest.filter(pc.invert(latest.column("tombstone"))), "requests", window)
 
     def _counted(self, table: str, window: Window, where: Mapping[str, str]) -> pa.Table:
-        keys, schema = COUNTED[table], TABLES[table]
+        keys = COUNTED[table]
         for name in where:
             if name not in keys:
                 raise UnknownColumn(f"{table} isn't kept by {name!r}{nearest(name, keys)}")
+        found = self._whole(table, window)
+        for name, value in where.items():
+            found = found.filter(pc.equal(found.column(name).cast(pa.string()), value))
+        return add_up(table, found)
+
+    def _whole(self, table: str, window: Window) -> pa.Table:
+        """All rows of the window."""
+        schema = TABLES[table]
 
         def read() -> pa.Table:
             parts = [
@@ -196,10 +216,7 @@ class ParquetStore:
             ]
             return pa.concat_tables([schema.empty_table(), *parts])
 
-        found = self._files.read(read, [table], window)
-        for name, value in where.items():
-            found = found.filter(pc.equal(found.column(name).cast(pa.string()), value))
-        return add_up(table, found)
+        return self._files.read(read, [table], window)
 
     def _closed(self, window: Window) -> pa.Table:
         return self.requests(window, columns=THINNING_COLUMNS)

@@ -17,7 +17,7 @@ _NIBBLE[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16, dtype=np.u
 _NIBBLE[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16, dtype=np.uint8)
 
 TIME_COLUMN = {
-    name: "minute_ns" if "minute_ns" in schema.names else "received_ns"
+    name: next(t for t in ("received_ns", "minute_ns", "hour_ns") if t in schema.names)
     for name, schema in TABLES.items()
 }
 

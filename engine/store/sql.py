@@ -42,6 +42,7 @@ VIEWS: Final = {
     "signals": f"SELECT * FROM {_SOURCE['signals']}",
     "verdicts": f"SELECT * FROM {_SOURCE['verdicts']}",
     "excess": f"SELECT * FROM {_SOURCE['excess']}",
+    "usual": f"SELECT * FROM {_SOURCE['usual']}",
 }
 
 

@@ -26,6 +26,7 @@ _STATISTICS: Final = {
     "signals": ["received_ns", "name"],
     "verdicts": ["minute_ns", "slo"],
     "excess": ["minute_ns", "slo"],
+    "usual": ["hour_ns", "clock"],
 }
 _PUBLISHED_LEVEL: Final = -3
 _MERGED_LEVEL: Final = 3

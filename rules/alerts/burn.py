@@ -1,7 +1,14 @@
-"""Budget burn: one alert per budget, severity and pair of windows."""
+"""Budget burn: one alert per budget, severity and pair of windows.
+
+What is bad over the long window must be more than chance would have it in one of the series of
+the budget, were half of the budget bad, as in health: of few requests one is a large share.
+"""
 
 from collections.abc import Iterator, Mapping
 
+from tailburn.engine.evaluation.chance import HEALTHY
+from tailburn.engine.evaluation.shares import Share, Shares
+from tailburn.engine.evaluation.windows import SAMPLED_S, SLOW_S
 from tailburn.engine.names import (
     DEFINITION_LABEL,
     OBJECTIVE_LABEL,
@@ -12,10 +19,11 @@ from tailburn.engine.names import (
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Objective, Slo
+from tailburn.rules import chance
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import of_burn
 from tailburn.rules.promql import by, duration, number, selector
-from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
+from tailburn.rules.recording.rates import sampled_record
 from tailburn.rules.sources.choose import budgets_of
 
 
@@ -32,18 +40,33 @@ def _alert(slo: Slo, budget: Objective, pair: burn.Pair, chosen: Mapping[str, st
         _over(slo, chosen, window_s, pair.threshold_ratio)
         for window_s in (pair.long_s, pair.short_s)
     )
+    bad, total = (
+        selector(f"{record}{duration(pair.long_s)}", chosen)
+        for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
+    )
+    labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
+    healthy = HEALTHY * budget.budget_ratio
+    no_chance = chance.surprise(bad, total, pair.long_s, healthy)
+    enough = chance.enough(total, is_single=not slo.by)
     return Alert(
         kind=Kind.BURN,
         severity=pair.severity,
         slo=slo,
         objective=budget.name,
-        condition=f"{long}\nand\n{short}",
+        condition=f"{long}\nand\n{short}\nand\nmax {labels} (\n  {no_chance}\n) >= {enough}",
         long_s=pair.long_s,
         short_s=pair.short_s,
         pair=pair,
         alive=selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.short_s)}", chosen),
         remembered=selector(sampled_record(SLO_TOTAL_RATE_RECORD, SAMPLED_S), chosen),
         annotations=of_burn(slo, budget, pair),
+        in_process=Shares(
+            budget.name,
+            definition_of(slo, budget),
+            (Share(pair.long_s, pair.threshold_ratio), Share(pair.short_s, pair.threshold_ratio)),
+            healthy_ratio=healthy,
+            remembers_s=SLOW_S,
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.tails import Consistency
 from tailburn.engine.names import SLO_LABEL, slo_quantile_record
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
@@ -10,7 +11,7 @@ from tailburn.engine.slo.model import Clock, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import clock_definition, told
 from tailburn.rules.promql import number, selector
-from tailburn.rules.recording.percentiles import HOUR, clocks_of
+from tailburn.rules.recording.percentiles import HOUR, SAMPLES, clocks_of
 
 FOR_S: Final = 900
 
@@ -40,4 +41,5 @@ def alerts(slo: Slo) -> Iterator[Alert]:
             f"p99 over p50 of E2E in the last {HOUR} stayed above {number(ratio)}.",
             clock_definition(slo, Clock.E2E),
         ),
+        in_process=Consistency(Clock.E2E, ratio, SAMPLES["p99"], SAMPLES["p50"]),
     )

@@ -8,6 +8,8 @@ where the plain comparison with yesterday was true for 4 to 28 % of healthy minu
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.counts import DEADLINE
+from tailburn.engine.evaluation.shares import Share, Shares
 from tailburn.engine.names import (
     SLO_DEADLINE_MISSED_METRIC,
     SLO_DEADLINE_MISSED_RATE_RECORD,
@@ -18,6 +20,7 @@ from tailburn.engine.names import (
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Clock, Slo
+from tailburn.rules import chance
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import clock_definition, percent, told
 from tailburn.rules.model import Rule
@@ -29,6 +32,8 @@ SHORT_RATIO: Final = 0.1
 LONG_RATIO: Final = 0.03
 SHORT_MISSES: Final = 5
 LONG_MISSES: Final = 10
+HEALTHY_RATIO: Final = 0.01
+"""No more than this misses 1.5 times the p99; what does over 30 min must be more than chance."""
 
 
 def is_counted(slo: Slo) -> bool:
@@ -71,6 +76,15 @@ def alerts(slo: Slo) -> Iterator[Alert]:
             "week at the same load and prompt length.",
             clock_definition(slo, Clock.TTFT),
         ),
+        in_process=Shares(
+            DEADLINE,
+            "",
+            (
+                Share(SHORT_S, SHORT_RATIO, True, least_bad=SHORT_MISSES),
+                Share(LONG_S, LONG_RATIO, True, least_bad=LONG_MISSES),
+            ),
+            healthy_ratio=HEALTHY_RATIO,
+        ),
     )
 
 
@@ -84,6 +98,8 @@ def _condition(slo: Slo) -> str:
         total = _recorded(slo, SLO_DEADLINE_TOTAL_RATE_RECORD, window_s)
         parts.append(f"{missed} / {total} >= {number(ratio)}")
         parts.append(f"{missed} * {window_s} >= {misses}")
+    no_chance = chance.surprise(missed, total, LONG_S, HEALTHY_RATIO)
+    parts.append(f"{no_chance} >= {chance.enough(total, is_single=not slo.by)}")
     return "\nand\n".join(parts)
 
 

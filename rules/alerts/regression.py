@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.tails import OverBaseline
 from tailburn.engine.names import SLO_LABEL, slo_over_baseline_record
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
@@ -11,7 +12,7 @@ from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import clock_definition, told
 from tailburn.rules.promql import number, selector
 from tailburn.rules.recording.baseline import clocks_compared
-from tailburn.rules.recording.percentiles import WINDOW, WINDOW_S
+from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S
 
 FOR_S: Final = 300
 
@@ -43,4 +44,5 @@ def _alert(slo: Slo, clock: Clock, regression: Regression) -> Alert:
             f"of this hour on {days} before, hours of incidents left out.",
             clock_definition(slo, clock),
         ),
+        in_process=OverBaseline(clock, regression.ratio, regression.days, SAMPLES["p99"]),
     )

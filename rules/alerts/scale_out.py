@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from tailburn.engine.evaluation.tails import QuantileOver
 from tailburn.engine.names import SLO_LABEL, slo_quantile_record
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Clock, Slo, Tier
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.annotating import clock_definition, seconds, told
 from tailburn.rules.promql import duration, number, selector
-from tailburn.rules.recording.percentiles import WINDOW, WINDOW_S, clocks_of
+from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S, clocks_of
 
 
 def alerts(slo: Slo) -> Iterator[Alert]:
@@ -35,6 +36,7 @@ def alerts(slo: Slo) -> Iterator[Alert]:
             "Add replicas if the queue owns the excess.",
             clock_definition(slo, Clock.TTFT),
         ),
+        in_process=QuantileOver(Clock.TTFT, "p99", threshold_s, SAMPLES["p99"]),
     )
 
 

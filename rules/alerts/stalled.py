@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.silences import Stalled, seen_least
 from tailburn.engine.names import (
     SLO_IN_FLIGHT_METRIC,
     SLO_LABEL,
@@ -31,7 +32,9 @@ def alerts(slo: Slo) -> Iterator[Alert]:
         in_flight, moved = _engine(slo, slo.source, duration(long_s))
     else:
         return
-    waited = f"min_over_time(({in_flight})[{duration(long_s)}:1m]) > 0"
+    window = f"({in_flight})[{duration(long_s)}:1m]"
+    # Seen for a moment only, say after a start, nothing is known to wait.
+    waited = f"min_over_time({window}) > 0\nand count_over_time({window}) >= {seen_least(long_s)}"
     yield Alert(
         kind=Kind.STALLED,
         severity=Severity.PAGE,
@@ -46,6 +49,7 @@ def alerts(slo: Slo) -> Iterator[Alert]:
             "them got on.",
             "requests of which something was seen and that have not finished",
         ),
+        in_process=Stalled(long_s),
     )
 
 

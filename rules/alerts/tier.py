@@ -8,6 +8,9 @@ histograms.
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.chance import floor, requests_each
+from tailburn.engine.evaluation.shares import Share, Shares
+from tailburn.engine.evaluation.tails import QuantileOver
 from tailburn.engine.names import (
     OBJECTIVE_LABEL,
     SLO_BAD_RATE_RECORD,
@@ -16,16 +19,20 @@ from tailburn.engine.names import (
     slo_quantile_record,
 )
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.slo.model import Clock, Objective, Slo, Tier
+from tailburn.engine.slo.definition import definition_of
+from tailburn.engine.slo.model import QUANTILES, Clock, Objective, Slo, Tier
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts.burn import identity
 from tailburn.rules.annotating import clock_definition, seconds, told
+from tailburn.rules.chance import enough
 from tailburn.rules.promql import by, number, selector
-from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S, clocks_of
+from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S, buckets, clocks_of
 from tailburn.rules.sources.choose import budgets_of
+from tailburn.rules.sources.histograms import histogram_of
 
 FOR_S: Final = 300
 _TICKET: Final = "p95"
+_MOST_SERIES: Final = 10_000
 
 
 def alerts(slo: Slo) -> Iterator[Alert]:
@@ -46,7 +53,7 @@ def _page(slo: Slo, clock: Clock, percentile: str, threshold_s: float) -> Alert:
         severity=Severity.PAGE,
         slo=slo,
         objective=f"{clock}_{percentile.replace('.', '_')}_critical",
-        condition=f"{now} > {number(threshold_s)}",
+        condition=f"{now} > {number(threshold_s)}{_no_chance(slo, clock, percentile)}",
         long_s=WINDOW_S,
         short_s=WINDOW_S,
         alive=now,
@@ -58,7 +65,29 @@ def _page(slo: Slo, clock: Clock, percentile: str, threshold_s: float) -> Alert:
             f"this, users leave.",
             clock_definition(slo, clock),
         ),
+        in_process=QuantileOver(
+            clock,
+            percentile,
+            threshold_s,
+            SAMPLES[percentile],
+            requests_each(1 - QUANTILES[percentile]),
+        ),
     )
+
+
+def _no_chance(slo: Slo, clock: Clock, percentile: str) -> str:
+    """That so many requests came that the percentile is no chance, whatever the series."""
+    histogram = histogram_of(slo, clock)
+    assert histogram is not None, "its percentile is recorded"
+    each = requests_each(1 - QUANTILES[percentile])
+    if each * floor(_MOST_SERIES) <= SAMPLES[percentile]:
+        return ""
+    record, chosen = buckets(histogram, WINDOW), {SLO_LABEL: slo.name}
+    came = selector(record, chosen | {"le": "+Inf"})
+    if histogram.is_native:
+        came = f"histogram_count({selector(record, chosen)})"
+    on = f"on ({', '.join((SLO_LABEL, *slo.by))})"
+    return f"\nand {on}\n{came} * {WINDOW_S} >= {enough(came, each, is_single=not slo.by)}"
 
 
 def _ticket(slo: Slo, budget: Objective) -> Alert:
@@ -85,5 +114,10 @@ def _ticket(slo: Slo, budget: Objective) -> Alert:
             f"{what} is above {seconds(budget.threshold_s)}, past acceptable",
             f"{what} of the last {WINDOW} stayed above {seconds(budget.threshold_s)} for {WINDOW}.",
             clock_definition(slo, budget.clock),
+        ),
+        in_process=Shares(
+            budget.name,
+            definition_of(slo, budget),
+            (Share(WINDOW_S, budget.budget_ratio, least_requests=SAMPLES[_TICKET]),),
         ),
     )

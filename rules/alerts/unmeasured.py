@@ -7,6 +7,9 @@ judge them.
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.shares import UnmeasuredShare
+from tailburn.engine.evaluation.silences import Gone
+from tailburn.engine.evaluation.windows import SAMPLED_S
 from tailburn.engine.names import (
     OBJECTIVE_LABEL,
     SLO_BAD_RATE_RECORD,
@@ -16,12 +19,13 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
+from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Objective, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts.burn import identity
 from tailburn.rules.annotating import definition, percent, told
 from tailburn.rules.promql import by, duration, number, selector
-from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
+from tailburn.rules.recording.rates import sampled_record
 from tailburn.rules.sources.choose import budgets_of
 
 GONE_FOR_S: Final = 600
@@ -61,6 +65,7 @@ def _gone(slo: Slo, budget: Objective) -> Alert:
             "it are frozen. Look at the scrape, and at what the service receives.",
             definition(slo, budget),
         ),
+        in_process=Gone(budget.name, definition_of(slo, budget)),
     )
 
 
@@ -87,4 +92,5 @@ def _share(slo: Slo, budget: Objective) -> Alert:
             "takes to judge them. See `tailburn doctor`.",
             definition(slo, budget),
         ),
+        in_process=UnmeasuredShare(budget.name, definition_of(slo, budget), SHARE_S, SHARE_RATIO),
     )

@@ -7,6 +7,7 @@ One sees the 95 % upper bound of a percentile q from 1 / (1 - q) * 3 requests on
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import FINELY_UP_TO_S
 from tailburn.engine.names import (
     SLO_LABEL,
     SLO_SAMPLED,
@@ -18,7 +19,6 @@ from tailburn.engine.slo import burn
 from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo, Tier
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
-from tailburn.rules.recording.rates import FINELY_UP_TO_S
 from tailburn.rules.sources.histograms import Histogram, histogram_of, views_of
 
 SAMPLES: Final = {"p50": 30, "p90": 30, "p95": 60, "p99": 300, "p99.9": 3000}

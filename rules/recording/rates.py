@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tailburn.engine.evaluation.windows import FINELY_UP_TO_S, SAMPLED_S, STRAIGHT_UP_TO_S
 from tailburn.engine.names import (
     SLO_BAD_RATE_RECORD,
     SLO_LABEL,
@@ -23,10 +24,7 @@ from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, selector
 from tailburn.rules.sources.choose import budgets_of, rates_of
 
-STRAIGHT_UP_TO_S: Final = 6 * burn.HOUR_S
 OFTEN_UP_TO_S: Final = burn.HOUR_S
-SAMPLED_S: Final = 5 * burn.MINUTE_S
-FINELY_UP_TO_S: Final = 3 * burn.DAY_S
 SELDOM_SAMPLED_S: Final = 15 * burn.MINUTE_S
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tailburn.engine.evaluation.windows import SAMPLED_S
 from tailburn.engine.names import (
     SLO_BAD_METRIC,
     SLO_BAD_RATE_RECORD,
@@ -11,7 +12,7 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo.course import Course
 from tailburn.engine.slo.model import EngineSource, Objective, QuerySource, Slo
-from tailburn.rules.recording.rates import SAMPLED_S, sampled_record
+from tailburn.rules.recording.rates import sampled_record
 from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.counters import counted, levels
 from tailburn.rules.testing.engine_inputs import engine_counters

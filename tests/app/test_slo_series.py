@@ -133,6 +133,55 @@ def test_a_later_version_is_counted_as_late_where_it_changes_a_verdict() -> None
     }
 
 
+def test_a_request_that_an_outer_span_takes_over_is_counted_once() -> None:
+    series = slo_series(CHAT)
+    series.render(ONE)
+    inner = {"request_id": [f"{i:016x}" for i in (1, 2, 3)], "received_ns": [10**9] * 3}
+    before = requests(None, 0.2, 0.9, **inner, outcome=["unknown", "ok", "ok"])
+    series.count(before, NOTHING)
+    gone = requests(None, None, None, **inner, version=[2] * 3, tombstone=[True] * 3)
+    outer = {
+        "request_id": [f"{i:016x}" for i in (11, 12, 13)],
+        "replaces": inner["request_id"],
+        "version": [2] * 3,
+    }
+    series.count(pa.concat_tables([gone, requests(0.9, 0.2, 0.2, **outer)]), before)
+    assert shown(series) == {
+        "availability requests": 3,
+        "availability late": 1,  # it was not known how the first ended
+        "availability unmeasured": 1,
+        "ttft_p95 requests": 3,
+        "ttft_p95 bad": 2,
+        "ttft_p95 unmeasured": 1,
+        "ttft_p95 late": 2,
+    }
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.2, 0.9, None, "gone"]), st.booleans()), max_size=8))
+def test_a_request_counts_at_most_once_whatever_its_versions_say(
+    versions: list[tuple[Any, bool]],
+) -> None:
+    series = slo_series(replace(CHAT, availability_ratio=None, select={"pool": "chat"}))
+    before, number, counts = NOTHING, 0, [0, 0, 0, 0]
+    for version, (ttft_s, is_taken_over) in enumerate(versions, 1):
+        here = {"pool": ["other" if ttft_s == "gone" else "chat"], "version": [version]}
+        here["replaces"] = [f"{number:016x}" if is_taken_over and version > 1 else None]
+        gone = before.slice(0)
+        if is_taken_over and version > 1:
+            number += 1
+            gone = requests(
+                None, request_id=before["request_id"], version=[version], tombstone=[True]
+            )
+        now = requests(None if ttft_s == "gone" else ttft_s, request_id=[f"{number:016x}"], **here)
+        rows = pa.concat_tables([gone, now]) if number and is_taken_over else now
+        series.count(rows, before)
+        (saved,) = (s for s in series.state() if s["key"][1] == "ttft_p95")
+        assert all(old <= new for old, new in zip(counts, saved["counts"], strict=True))
+        counts, before = saved["counts"], now
+        assert counts[0] <= 1 and counts[1] <= counts[0] and counts[2] <= 1
+        assert counts[3] < version
+
+
 def test_counts_outlive_a_restart_and_rest_while_their_slo_is_away() -> None:
     first = slo_series(CHAT, BY_MODEL)
     first.count(requests(0.2, 0.9), NOTHING)
@@ -335,7 +384,7 @@ def test_what_is_summed_over_tenants_is_for_who_may_see_all() -> None:
 
 
 def test_past_the_bound_new_values_share_one_series() -> None:
-    series = slo_series(BY_MODEL, max_series=2)
+    series = slo_series(BY_MODEL, max_series=4)
     series.count(requests(*[0.2] * 5, model=list("abcde")), NOTHING)
     series.count(requests(*[0.2] * 2, model=list("ae")), NOTHING)
     series.render(ONE)

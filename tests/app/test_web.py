@@ -1,6 +1,7 @@
 """The web port: probes, metrics and the API, behind the gate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,16 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
 from tailburn.engine.store.parquet import ParquetStore
+from tailburn.engine.store.state.database import open_state, state_path
 from tests.app.rows import RECEIVED_NS, TRACE, make_rows
 from tests.app.slos import CHAT, slo_series
 
+OWN = replace(CHAT, name="own", select={"tenant": "alpha"})
 ADMIN, ALPHA = b"Bearer admin", b"Bearer alpha"
 
 
@@ -38,17 +42,20 @@ class Web:
         self.not_ready: str | None = None
         self.series = RequestSeries()
         self.slo_series = slo_series(CHAT)
+        self.state = open_state(state_path(store))
+        now_ns = RECEIVED_NS + 60 * 10**9
         app = web_app(
             Behind(
                 store=ParquetStore(store),
                 gate=TwoTokens(),
                 series=self.series,
                 slo_series=self.slo_series,
+                evaluating=Evaluating([CHAT, OWN], self.state, lambda: now_ns),
                 health=CollectorRegistry(),
                 balance=lambda: [{"resource": "{}", "received": 3, "stored": 3}],
                 not_ready=lambda: self.not_ready,
                 trouble=lambda: self.trouble,
-                now_ns=lambda: RECEIVED_NS + 60 * 10**9,
+                now_ns=lambda: now_ns,
             )
         )
         self.transport = httpx.ASGITransport(app)
@@ -60,8 +67,10 @@ class Web:
 
 
 @pytest.fixture
-def web(store: Path) -> Web:
-    return Web(store)
+def web(store: Path) -> Iterator[Web]:
+    web = Web(store)
+    yield web
+    web.state.close()
 
 
 def rows(answer: httpx.Response) -> list[dict[str, Any]]:
@@ -139,3 +148,23 @@ async def test_a_tenant_sees_its_own_data_only(web: Web) -> None:
     mine, all_ = (await web.get("/metrics", ALPHA)).text, (await web.get("/metrics")).text
     assert 'tenant="alpha"' in mine and "beta" not in mine
     assert 'tenant="beta"' in all_
+
+
+@pytest.mark.anyio
+async def test_alerts_that_are_summed_over_tenants_are_for_admins_alone(web: Web) -> None:
+    every = {row["slo"] for row in rows(await web.get("/api/alerts"))}
+    assert every == {CHAT.name, OWN.name}
+    mine = rows(await web.get("/api/alerts", ALPHA))
+    assert {row["slo"] for row in mine} == {OWN.name}
+    assert {row["status"] for row in mine} == {"inactive"}
+    assert (await web.get("/api/alerts", None)).status_code == 401
+
+
+@pytest.mark.anyio
+async def test_budgets_are_told_apart_as_alerts_are(web: Web) -> None:
+    every = rows(await web.get("/api/budgets"))
+    assert {row["slo"] for row in every} == {CHAT.name, OWN.name}
+    assert {row["slo"] for row in rows(await web.get("/api/budgets", ALPHA))} == {OWN.name}
+    assert {row["slo"] for row in rows(await web.get(f"/api/budgets?slo={CHAT.name}"))} == {
+        CHAT.name
+    }

@@ -188,6 +188,7 @@ def test_rows_read_back_and_written_again_are_the_same() -> None:
         Rows(
             out=out,
             hops_ns=hops_ns,
+            replaces=np.zeros(len(rows), np.int64),
             version=np.ones(len(rows), np.int32),
             tombstone=np.zeros(len(rows), np.bool_),
             trace_words=np.frombuffer(ids, np.int64).reshape(-1, 2),

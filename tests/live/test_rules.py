@@ -144,19 +144,25 @@ def test_one_incident_is_one_page_and_what_it_explains_is_held_back(stack: Stack
     assert {alert.severity for alert in fired - pages} == {"ticket"}
 
     (page,) = stack.pager.told
-    told = {_fired(alert["labels"]) for alert in page["alerts"]}
+    told = {_fired(alert["labels"]) for alert in page["alerts"] if _is_of_model(alert["labels"])}
     assert page["groupLabels"] == {"slo": "chat", "team": "assistants"}
     assert told == {min(_of(pages, name), key=lambda a: a.short_s) for name in _names(pages)}
 
     held_back = {
         _fired(alert["labels"])
         for alert in stack.alertmanager.get("/api/v2/alerts")
-        if alert["status"]["inhibitedBy"]
+        if alert["status"]["inhibitedBy"] and _is_of_model(alert["labels"])
     }
     assert held_back == fired - told
 
 
-FIRING = 'ALERTS{alertstate="firing"}'
+FIRING = 'ALERTS{alertstate="firing",model="tiny-llama"}'
+
+
+def _is_of_model(labels: dict[str, str]) -> bool:
+    """What only engines tell of is of no known model: six whose queue alone was too long."""
+    assert labels["model"] in ("tiny-llama", "unknown")
+    return labels["model"] == "tiny-llama"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailburn.app.rules_files import render
+from tailburn.engine.evaluation.windows import STRAIGHT_UP_TO_S
 from tailburn.engine.names import SLO_BAD_METRIC, SLO_REQUESTS_METRIC
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S, Pair
 from tailburn.engine.slo.course import Course, Stretch, gap
@@ -17,7 +18,6 @@ from tailburn.engine.slo.parse import parse
 from tailburn.engine.slo.simulate import firings
 from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import duration, selector
-from tailburn.rules.recording.rates import STRAIGHT_UP_TO_S
 from tailburn.rules.ruleset import alerts_of
 
 # A window of a few days: its look-backs are short, so that the history before is short too.

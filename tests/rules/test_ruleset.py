@@ -7,10 +7,11 @@ import promql_parser as promql
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailburn.engine.evaluation.windows import SLOW_S
 from tailburn.engine.names import DEFINITION_LABEL, SEVERITY_LABEL, SLO_LABEL
 from tailburn.engine.slo.model import Slo
 from tailburn.rules.comparing.meaning import labels_out
-from tailburn.rules.ruleset import SLOW_S, alerts_of, build
+from tailburn.rules.ruleset import alerts_of, build
 from tests.rules.strategies import slos
 
 COMPATS = st.sampled_from([None, "sloth"])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bench.lab.ear.arrived import Arrived
 from bench.lab.ear.chains import Chain
 from bench.lab.ear.scenes import Scene
 from tailburn.engine.schema import REQUESTS
@@ -29,6 +30,8 @@ class Fed:
     epoch_ns: int
     telemetry: SpanTelemetry
     sent: Sent
+    arrived: frozenset[str]
+    """Traces that must have a row."""
 
 
 def feed(
@@ -43,10 +46,17 @@ def feed(
     telemetry = SpanTelemetry(chain.wiring(scene), seed=seed, epoch_unix_ns=epoch_ns)
     broken = SpanFaults(faults, scene.fleet, number)
     broken.set_up(telemetry)
+    arrived = Arrived()
+
+    def noted(bodies: Iterator[Body]) -> Iterator[Body]:
+        for at_ns, body in bodies:
+            arrived.take(body)
+            yield at_ns, body
+
     with Sender(url, epoch_unix_ns=epoch_ns) as sender:
-        sender.send_all(broken.of(_bodies(telemetry, scene)))
-        sender.send_all(broken.finish())
-        return Fed(chain, scene, seed, epoch_ns, telemetry, sender.sent)
+        sender.send_all(noted(broken.of(_bodies(telemetry, scene))))
+        sender.send_all(noted(broken.finish()))
+        return Fed(chain, scene, seed, epoch_ns, telemetry, sender.sent, arrived.traces())
 
 
 def _bodies(telemetry: SpanTelemetry, scene: Scene) -> Iterator[Body]:

@@ -4,12 +4,15 @@ Quirks are those of the stacks as they were seen running: spans that end a littl
 last byte, first-token events that come early, headers instead of tokens.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from bench.lab.ear.chains import NONE, Chain
 from bench.lab.ear.truth import BACK, Truth
+
+Row = Mapping[str, Any]
 
 EARLY_NS: Final = 60 * 10**9
 """Rows of a chain may begin this early, by a clock that is behind."""
@@ -55,10 +58,8 @@ _FIRST_AT_GATEWAY: Final = {
 _BEHIND_LITELLM: Final = Within(0.0254, 1e-6, or_null=True)
 """The headers, which come with the first chunk, are parsed before it. With the last: no stream."""
 _ANY: Final = Within(inf, inf, or_null=True)
-_LOST_TOKENS: Final = Within(1e-6, 0.2)
-"""Of a gateway with a span a message the first may be lost."""
-_LOST_STAY: Final = Within(0.3, 1e-3)
-"""Of two servers' spans for a hop one may be lost; of gateway and router, the gateway's."""
+_LOST_TWIN: Final = Within(1e-3, 1e-3)
+"""Of LiteLLM's two spans for one stay either may be lost; the inner is 0.8 ms shorter."""
 _TELL_FIRST: Final = ("vllm", "trtllm", "sglang", "triton", "dynamo-vllm")
 _TELL_QUEUE: Final = _TELL_FIRST
 _TELL_PREFILL: Final = ("vllm", "sglang", "dynamo-vllm")
@@ -113,18 +114,32 @@ class Knows:
             column = column.replace("gateway", "router")
         return truth.clocks[column]
 
-    def exactness(self, column: str, truth: Truth, whole: bool) -> Within | None:
-        """None: must be null. Not `whole`: some spans were lost."""
-        untold = not whole and self.chain.gateway == "dynamo" and not truth.streamed
-        if untold and column in ("ttft_gateway_s", "tpot_gateway_s"):
-            return _ANY  # whether it streamed only the client tells, whose span may be lost
-        if not whole and "gateway" in column and "tpot" not in column:
-            if column.startswith("e2e"):
-                return _LOST_STAY
-            if self.chain.gateway == "fastapi" and self._first("gateway", truth):
-                return _LOST_TOKENS
-        if not whole and column == "tpot_gateway_s" and self._first("gateway", truth):
-            return Within(1.0, 0.1)
+    def exactness(self, column: str, truth: Truth, doubtful: Row | None) -> Within | None:
+        """None: must be null. `doubtful`: the row, where some spans were lost."""
+        exact = self._exactness(column, truth)
+        if doubtful is None or "gateway" not in column:
+            return exact
+        if column == "e2e_gateway_s":
+            return _LOST_TWIN if self.chain.gateway == "litellm" else exact
+        if doubtful["streamed"] is None and self.chain.gateway == "dynamo":
+            return _ANY  # only the client tells whether it streamed: its first byte, if it did
+        if exact is None or not self._misses_messages(doubtful):
+            return exact
+        late, early = (inf, 0.0) if column == "ttft_gateway_s" else (0.0, inf)
+        return Within(exact.early_s + early, exact.late_s + late)
+
+    def until_first_message(self, group: str, row: Row) -> bool:
+        """Whether a group of hops is told up to the first message that came, not the first sent."""
+        outermost = row["ttft_client_s"] is None and row["ttft_gateway_s"] is not None
+        return group == "gateway and router" and outermost and self._misses_messages(row)
+
+    def _misses_messages(self, row: Row) -> bool:
+        """Whether a row says that a gateway's messages didn't all come: fewer than its tokens."""
+        tokens = row["output_tokens"]
+        messages = bool(self.chain.settings.get("token_spans"))
+        return messages and (tokens is None or row["token_sends"] <= tokens)
+
+    def _exactness(self, column: str, truth: Truth) -> Within | None:
         if column == "queue_s":
             told = self.chain.engine in _TELL_QUEUE and not self.apart
             return Within(1e-6, 5e-5) if told else None  # Triton's begins with its model's span

@@ -7,7 +7,8 @@ from typing import Final
 from bench.lab.ear.broken import Broken
 from bench.lab.ear.chains import Chain
 from bench.lab.ear.feeding import Fed, feed, strike, until
-from bench.lab.ear.judge import Row, Verdict, judge
+from bench.lab.ear.judge import Verdict, judge
+from bench.lab.ear.knows import Row
 from bench.lab.ear.scenes import SCENES, Scene
 
 _HOURS_AFTER: Final = 3

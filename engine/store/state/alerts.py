@@ -5,16 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session
 
 from tailburn.engine.evaluation.alerts import AlertKey, Flip, State, Status
 from tailburn.engine.store.state.database import State as Database
-from tailburn.engine.store.state.models import AlertRow, Evaluated, FlipRow
+from tailburn.engine.store.state.models import AlertRow, Base, Covered, Evaluated, FlipRow
 
 _WHAT: Final = "alerts"
-_KEY: Final = [column.name for column in AlertRow.__table__.primary_key]
+_TABLES: Final = Base.metadata.tables  # plain rows: ten thousand are written in a moment
+_states: Final = _TABLES[AlertRow.__tablename__]
+_flips: Final = _TABLES[FlipRow.__tablename__]
+_KEY: Final = [column.name for column in _states.primary_key]
 
 
 @dataclass(frozen=True)
@@ -44,22 +47,27 @@ class Alerts:
         before: Mapping[AlertKey, State],
         states: Mapping[AlertKey, State],
         flips: Iterable[Flip],
+        covered_since_ns: int | None = None,
     ) -> None:
         """One evaluation: `states` in the place of `before`, and what changed between them.
 
-        Durable before it returns, or nothing of it is there. Raises `DBAPIError`.
+        `covered_since_ns`: since then the service has counted without a break. Durable before it
+        returns, or nothing of it is there. Raises `DBAPIError`.
         """
         with self._database.writing() as session:
             _remove(session, before.keys() - states.keys())
             changed = [_row(k, s) for k, s in states.items() if before.get(k) != s]
             if changed:
-                told = upsert(AlertRow)
+                told = upsert(_states)
                 news = {n: told.excluded[n] for n in changed[0] if n not in _KEY}
-                session.execute(told.on_conflict_do_update(index_elements=_KEY, set_=news), changed)
+                told = told.on_conflict_do_update(index_elements=_KEY, set_=news)
+                session.connection().execute(told, changed)
             rows = [_flip_row(flip) for flip in flips]
             if rows:
-                session.execute(insert(FlipRow), rows)
+                session.connection().execute(insert(_flips), rows)
             session.merge(Evaluated(what=_WHAT, minute_ns=minute_ns))
+            if covered_since_ns is not None and covered_since_ns < minute_ns:
+                session.merge(Covered(begin_ns=covered_since_ns, end_ns=minute_ns))
 
     def flips(self, since_ns: int, most: int | None = None) -> list[Flip]:
         """The newest changes at or after a time, oldest first."""
@@ -68,19 +76,25 @@ class Alerts:
         with self._database.reading() as session:
             return [_flip(row) for row in session.scalars(asked)][::-1]
 
+    def covered(self, since_ns: int) -> list[tuple[int, int]]:
+        """Begin and end of the stretches after a time in which the service counted."""
+        asked = select(Covered).where(Covered.end_ns > since_ns).order_by(Covered.begin_ns)
+        with self._database.reading() as session:
+            return [(row.begin_ns, row.end_ns) for row in session.scalars(asked)]
+
     def forget(self, before_ns: int) -> None:
-        """Changes before a time that nobody waits for any more."""
+        """What was before a time, changes that somebody waits for left out."""
         with self._database.writing() as session:
+            session.execute(delete(Covered).where(Covered.end_ns < before_ns))
             told = FlipRow.delivered_ns.is_not(None)
             session.execute(delete(FlipRow).where(FlipRow.at_ns < before_ns, told))
 
 
 def _remove(session: Session, keys: Iterable[AlertKey]) -> None:
-    for key in keys:
-        named = _named(key)
-        session.execute(
-            delete(AlertRow).where(*(getattr(AlertRow, n) == v for n, v in named.items()))
-        )
+    named = [{f"old_{name}": value for name, value in _named(key).items()} for key in keys]
+    if named:
+        same = (getattr(AlertRow, name) == bindparam(f"old_{name}") for name in _KEY)
+        session.connection().execute(delete(AlertRow).where(*same), named)
 
 
 def _named(key: AlertKey) -> dict[str, str]:

@@ -126,3 +126,12 @@ class Evaluated(Base):
 
     what: Mapped[str] = mapped_column(String(16), primary_key=True)
     minute_ns: Mapped[int] = mapped_column(BigInteger)
+
+
+class Covered(Base):
+    """A stretch of whole minutes in which the service counted, whether or not requests came."""
+
+    __tablename__ = "covered"
+
+    begin_ns: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    end_ns: Mapped[int] = mapped_column(BigInteger)

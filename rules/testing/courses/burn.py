@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import SAMPLED_S, STRAIGHT_UP_TO_S
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.simulate import Firing, firings
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import burn
-from tailburn.rules.recording.rates import SAMPLED_S, STRAIGHT_UP_TO_S
 from tailburn.rules.testing.asking import fires, is_silent
 from tailburn.rules.testing.courses.traffic import Scenario, scenarios
 from tailburn.rules.testing.inputs import Scrapes, inputs_of

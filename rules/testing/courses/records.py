@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from tailburn.engine.evaluation.windows import STRAIGHT_UP_TO_S
 from tailburn.engine.names import (
     HOP_LABEL,
     SLO_BAD_RATE_RECORD,
@@ -26,7 +27,6 @@ from tailburn.engine.slo.course import Course, Stretch
 from tailburn.engine.slo.model import Calendar, Objective, Slo
 from tailburn.rules.promql import duration, number, selector
 from tailburn.rules.recording.rates import (
-    STRAIGHT_UP_TO_S,
     sampled_for,
     sampled_record,
     windows_of,

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import SAMPLED_S
 from tailburn.engine.names import SLO_REQUESTS_METRIC, SLO_UNMEASURED_METRIC
 from tailburn.engine.slo.burn import MINUTE_S
 from tailburn.engine.slo.course import Course, Stretch, gap
 from tailburn.engine.slo.model import Slo
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import unmeasured
-from tailburn.rules.recording.rates import SAMPLED_S
 from tailburn.rules.sources.choose import budgets_of
 from tailburn.rules.testing.asking import fires, is_silent
 from tailburn.rules.testing.counters import counted

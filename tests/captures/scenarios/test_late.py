@@ -1,12 +1,15 @@
 """What comes late, in another order, or never."""
 
+from dataclasses import replace
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.captures.scenarios.drive import rows_of
 from tests.captures.scenarios.expect import Holding, OneOf, anchored, expect, standing
 from tests.captures.scenarios.hops import call, call_out, chain, engine, gateway
-from tests.captures.scenarios.otlp import Delivery, Span, at
+from tests.captures.scenarios.otlp import Delivery, Span, at, span_id
 
 SMG = {
     "method": "POST",
@@ -15,7 +18,8 @@ SMG = {
     "status_code": "200",
     "latency": "51983",
 }
-WHEN = ("version", "received_ns", "digests", "clock_offset_s", "clock_offset_half_width_s")
+CLOCKS = ("clock_offset_s", "clock_offset_half_width_s")
+WHEN = ("version", "replaces", "received_ns", "digests", *CLOCKS)
 
 
 def test_an_engine_span_a_minute_after_the_rest_makes_a_second_version() -> None:
@@ -45,6 +49,28 @@ def test_a_client_that_comes_after_ninety_seconds_takes_its_request_over() -> No
     )
     others = {row["request_id"] for row in rows} - {r.text("request_id") for r in standing(rows)}
     assert all(row["tombstone"] for row in _last(rows) if row["request_id"] in others)
+    assert _taken_over(rows) == _pairs(("gateway", "call"))
+
+
+def test_each_call_of_an_agent_is_taken_over_by_its_own_client() -> None:
+    again = [
+        replace(span, span=f"{span.span} 2", parent=span.parent and f"{span.parent} 2")
+        for span in chain(begin=500)  # while the first goes on
+    ]
+    inner, clients = [*chain()[1:], *again[1:]], [again[0], chain()[0]]
+    rows = rows_of([at(2, *inner), at(91, *clients), at(200, *chain(begin=9000))])
+    assert _taken_over(rows) == _pairs(("gateway", "call"), ("gateway 2", "call 2"))
+
+
+def _taken_over(rows: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    """The anchors before and after, and the version of each row that took a request over."""
+    anchors = {row["request_id"]: row["anchor_span_id"] for row in rows}
+    taken = [row for row in rows if row["replaces"]]
+    return sorted((anchors[r["replaces"]], r["anchor_span_id"], r["version"]) for r in taken)
+
+
+def _pairs(*labels: tuple[str, str]) -> list[tuple[str, str, int]]:
+    return sorted((span_id(inner).hex(), span_id(outer).hex(), 2) for inner, outer in labels)
 
 
 def _last(rows: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -20,8 +20,9 @@ from tailburn.engine.slo.model import (
     Tier,
     objectives,
 )
-from tailburn.engine.slo.verdicts import Requests, Verdict, changed, judge, tally
+from tailburn.engine.slo.verdicts import Requests, Verdict, follow, judge, tally
 
+EPOCH_NS = 1_780_000_000_123_456_789  # no float holds it
 HERE = Place("slo.yaml", 1)
 NONE, GOOD, BAD, UNMEASURED = Verdict
 
@@ -109,8 +110,70 @@ def test_goodput_asks_for_the_acceptable_p95_only() -> None:
 
 
 def test_a_clock_of_another_vantage_is_no_clock_of_this_slo() -> None:
-    found = verdicts(CHAT, ttft_gateway_s=None, ttft_client_s=9.0, ttft_engine_s=9.0)
+    found = verdicts(CHAT, ttft_gateway_s=None, ttft_client_s=9.0, ttft_engine_s=0.2)
     assert (found["ttft_p95"], found["goodput"]) == (UNMEASURED, UNMEASURED)
+
+
+ENTRY_LOST: dict[str, Any] = {
+    **{"completeness": "rootless", "ttft_gateway_s": None, "tpot_gateway_s": None},
+    **{"e2e_gateway_s": None, "received_ns": 130 * 10**9},
+}
+STILL_OPEN: dict[str, Any] = {
+    **ENTRY_LOST,
+    **{"outcome": "unknown", "start_ns": 30 * 10**9, "end_ns": 31 * 10**9, "queue_s": 0.05},
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "ttft", "completion"),
+    [
+        pytest.param(
+            {**ENTRY_LOST, "ttft_engine_s": 0.2, "e2e_engine_s": 2.0}, UNMEASURED, UNMEASURED,
+            id="the engine finished: only telemetry is lost",
+        ),
+        pytest.param(
+            {**ENTRY_LOST, "ttft_engine_s": 0.9, "e2e_engine_s": 2.0}, BAD, UNMEASURED,
+            id="the first token left the engine too late",
+        ),
+        pytest.param(
+            {**ENTRY_LOST, "ttft_engine_s": 0.2, "e2e_engine_s": 95.0}, UNMEASURED, BAD,
+            id="the engine alone took too long",
+        ),
+        pytest.param(
+            {**ENTRY_LOST, "queue_s": 0.8}, BAD, UNMEASURED,
+            id="it waited in the queue for longer",
+        ),
+        pytest.param(STILL_OPEN, UNMEASURED, BAD, id="its caller was not heard of for so long"),
+        pytest.param(
+            {**STILL_OPEN, "received_ns": 60 * 10**9}, UNMEASURED, UNMEASURED,
+            id="it closed before its time was up",
+        ),
+        pytest.param(
+            {**STILL_OPEN, "outcome": "error", "e2e_engine_s": 12.0}, BAD, BAD,
+            id="a try failed after the time was up",
+        ),
+        pytest.param(
+            {**STILL_OPEN, "outcome": "error", "e2e_engine_s": 0.1}, UNMEASURED, BAD,
+            id="a try failed early and another may have gone well",
+        ),
+        pytest.param(
+            {**STILL_OPEN, "completeness": "partial"}, UNMEASURED, UNMEASURED,
+            id="nobody called it: what is outside sends no spans",
+        ),
+    ],
+)  # fmt: skip
+def test_a_request_whose_entry_never_ended_is_bad_once_it_is_known_to_be_too_late(
+    request_: dict[str, Any], ttft: Verdict, completion: Verdict
+) -> None:
+    found = verdicts(CHAT, **request_)
+    assert (found["ttft_p95"], found["completion"]) == (ttft, completion)
+
+
+def test_what_happened_outside_says_nothing_of_a_vantage_within() -> None:
+    engine = Slo(**{**vars(CHAT), "vantage": "engine"})
+    outside = {"ttft_client_s": 9.0, "e2e_client_s": 99.0, "e2e_gateway_s": 99.0}
+    found = verdicts(engine, **outside, outcome="cancelled", start_ns=1, end_ns=99 * 10**9)
+    assert (found["ttft_p95"], found["completion"]) == (UNMEASURED, NONE)
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), -1.0, float("inf")])
@@ -252,9 +315,34 @@ def test_a_later_version_with_another_verdict_is_found_by_what_it_replaces() -> 
     newer = [{**row, "received_ns": 181 * 10**9} for row in newer]
     slo = Slo("chat", HERE, clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
     before, after = Requests(table(*older)), Requests(table(*newer))
-    found, minute_ns = changed(before, judge(before, slo), after, judge(after, slo))
-    assert found[:, 0].tolist() == [GOOD, NONE, GOOD, NONE]
-    assert minute_ns.tolist() == [180 * 10**9, 180 * 10**9, 180 * 10**9, 0]
+    found = follow(before, judge(before, slo), after, judge(after, slo))
+    assert found.lost[:, 0].tolist() == [GOOD, NONE, GOOD, NONE]
+    assert found.lost_ns.tolist() == [180 * 10**9, 180 * 10**9, 180 * 10**9, 0]
+    assert not found.gained.any()
+
+
+def test_a_verdict_that_only_a_later_version_has_is_gained_once() -> None:
+    unmeasured = {**QUICK, "ttft_gateway_s": None}
+    elsewhere = {**QUICK, "pool": "batch"}
+    older = [unmeasured, unmeasured, elsewhere, {**unmeasured, "version": 2}, QUICK]
+    newer = [QUICK, elsewhere, unmeasured, QUICK, QUICK]
+    slo = Slo("chat", HERE, select={"pool": "chat"}, clocks={Clock.TTFT: CLOCKS[Clock.TTFT]})
+    numbered = [
+        {"pool": "chat", "received_ns": 1, "version": 1, **row, "request_id": f"{i:016x}"}
+        for i, row in enumerate(older)
+    ]
+    taken = [
+        {
+            **{"pool": "chat", "received_ns": 2, **row},
+            **{"version": old["version"] + 1, "replaces": old["request_id"]},
+        }
+        for old, row in zip(numbered, newer, strict=True)
+    ]
+    gone = [{**row, "version": row["version"] + 1, "tombstone": True} for row in numbered]
+    before, after = Requests(table(*numbered)), Requests(table(*gone, *taken))
+    found = follow(before, judge(before, slo), after, judge(after, slo))
+    assert found.gained[:, 0].tolist() == [NONE] * 5 + [GOOD, NONE, UNMEASURED, NONE, NONE]
+    assert found.lost[:, 0].tolist() == [UNMEASURED, UNMEASURED, NONE, UNMEASURED, NONE]
 
 
 SECONDS = st.sampled_from([None, 0.0, 0.05, 0.06, 0.3, 0.5, 0.6, 0.7, 1.0, 20.0, 25.0, 91.0])
@@ -273,6 +361,13 @@ REQUEST = st.fixed_dictionaries(
         "e2e_gateway_s": SECONDS,
         "itl_max_s": SECONDS,
         "queue_s": SECONDS,
+        "ttft_engine_s": SECONDS,
+        "e2e_engine_s": SECONDS,
+        "e2e_client_s": SECONDS,
+        "completeness": st.sampled_from(["rootless", "partial", None]),
+        "start_ns": st.sampled_from([None, EPOCH_NS + 10**9]),
+        "end_ns": st.sampled_from([None, EPOCH_NS + 2 * 10**9, EPOCH_NS + 95 * 10**9]),
+        "received_ns": st.sampled_from([EPOCH_NS + s * 10**9 for s in (5, 60, 200)]),
     }
 )
 POLICY = st.sampled_from(["always", "never", "before_threshold"])
@@ -294,14 +389,12 @@ def test_all_at_once_is_what_one_at_a_time_gives(
         for objective, code in enumerate(row):
             weight = max(round(request["weight"] or 1), 1)
             expected[request["model"] or "unknown", objective, code] += weight * (code != NONE)
-    found = {
-        (t.values[0], objective, code): int(count)
-        for t in tally(rows, codes, slo, rows.minute_ns)
-        for objective, row in enumerate(t.counts)
-        for code, count in enumerate(row)
-        if code != NONE and count
-    }
-    assert found == {key: count for key, count in expected.items() if count}
+    found: Counter[tuple[str, int, int]] = Counter()
+    for t in tally(rows, codes, slo, rows.minute_ns):
+        for objective, code in np.argwhere(t.counts).tolist():
+            if code != NONE:
+                found[t.values[0], objective, code] += int(t.counts[objective, code])
+    assert found == +expected
 
 
 def _plain(r: dict[str, Any], slo: Slo, policy: str, name: str) -> int:
@@ -344,11 +437,26 @@ def _plain_clock(r: dict[str, Any], left: bool, clock: str, limit_s: float) -> i
     if clock in ("ttft", "tpot", "itl") and r["streamed"] is False:
         return NONE
     if clock == "ttft":
-        if r["outcome"] in ("error", "cancelled") and ended is not None and ended > limit_s:
+        cut_short = r["outcome"] in ("error", "cancelled")
+        stay = ended if ended is not None else r["e2e_engine_s"]
+        known = [r["ttft_engine_s"], r["queue_s"]]
+        if cut_short and r["e2e_client_s"] is None:
+            known.append(stay)
+        if cut_short and ended is not None:
+            known.append(ended)
+        if max((s for s in known if s is not None), default=0.0) > limit_s:
             return BAD
         return NONE if early and ended is not None else UNMEASURED
     if clock == "e2e":
-        return UNMEASURED
+        known = [r["e2e_engine_s"]]
+        stays = (r["e2e_client_s"], r["e2e_gateway_s"], r["e2e_engine_s"])
+        running = r["completeness"] == "rootless" and r["outcome"] in (None, "unknown")
+        until_ns = r["received_ns"] if running else r["end_ns"]
+        if stays == (None, None, None) and None not in (until_ns, r["start_ns"]):
+            known.append((until_ns - r["start_ns"]) / 1e9)
+        return (
+            BAD if max((s for s in known if s is not None), default=0.0) > limit_s else UNMEASURED
+        )
     tokens = r["output_tokens"]
     if clock in ("tpot", "itl") and tokens is not None and tokens < 2:
         return NONE

@@ -72,6 +72,15 @@ def test_the_newest_changes_are_given_oldest_first(database: Database) -> None:
     assert [flip.at_ns for flip in Alerts(database).flips(0, most=2)] == [30, 40]
 
 
+def test_each_life_of_the_service_is_a_stretch_that_grows(database: Database) -> None:
+    alerts = Alerts(database)
+    for minute_ns, since_ns in ((100, None), (120, 120), (180, 120), (240, 120), (400, 360)):
+        alerts.write(minute_ns, {}, {}, [], since_ns)
+
+    assert alerts.covered(0) == [(120, 240), (360, 400)]
+    assert alerts.covered(240) == [(360, 400)]
+
+
 def test_only_what_was_delivered_is_forgotten(database: Database) -> None:
     alerts = Alerts(database)
     alerts.write(60, {}, {}, [replace(began(PAGE, FIRING), at_ns=at_ns) for at_ns in (10, 20)])

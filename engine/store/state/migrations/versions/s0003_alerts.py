@@ -57,10 +57,16 @@ def upgrade() -> None:
         sa.Column("minute_ns", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("what", name="pk_evaluated"),
     )
+    op.create_table(
+        "covered",
+        sa.Column("begin_ns", sa.BigInteger, nullable=False),
+        sa.Column("end_ns", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("begin_ns", name="pk_covered"),
+    )
 
 
 def downgrade() -> None:
-    for table in ("evaluated", "alert_flips", "alert_states", "slo_versions"):
+    for table in ("covered", "evaluated", "alert_flips", "alert_states", "slo_versions"):
         op.drop_table(table)
 
 

@@ -1,0 +1,78 @@
+"""The SLOs that `tailburn slo suggest` would propose from a healthy time, as it passes by."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from tailburn.engine.names import UNKNOWN
+from tailburn.engine.rollup import MINUTE_NS
+from tailburn.engine.schema import REQUESTS
+from tailburn.engine.slo.model import Slo
+from tailburn.engine.suggest.proposal import HEADROOM, names_of, thin
+from tailburn.engine.suggest.quiet import Chosen, Wanted, quiet
+from tailburn.engine.suggest.seen import Seen
+
+WANTED: Final = Wanted(("model", "request_type"), "gateway", HEADROOM)
+TRIED_NS: Final = 86_400 * 10**9
+"""So much of what was seen last a proposal is tried on."""
+_KEPT: Final = (
+    "received_ns", "version", "tombstone", "outcome", "http_status", "streamed", "output_tokens",
+    "weight", *WANTED.by, "ttft_gateway_s", "tpot_gateway_s", "e2e_gateway_s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LastDay:
+    """Rows of REQUESTS in order of time, with the columns that SLOs need."""
+
+    parts: tuple[pa.Table, ...] = ()
+    left_out: tuple[tuple[int, int], ...] = ()
+
+    def with_more(self, rows: pa.Table) -> "LastDay":
+        """With those, without what is older than a day before them."""
+        oldest = int(rows["received_ns"][-1].as_py()) - TRIED_NS
+        kept = (part for part in self.parts if part["received_ns"][-1].as_py() >= oldest)
+        return LastDay((*kept, rows.select(list(_KEPT))))
+
+    @property
+    def since_ns(self) -> int:
+        return int(self.parts[0]["received_ns"][0].as_py()) // MINUTE_NS * MINUTE_NS
+
+    @property
+    def until_ns(self) -> int:
+        return (int(self.parts[-1]["received_ns"][-1].as_py()) // MINUTE_NS + 1) * MINUTE_NS
+
+    def rows(self, columns: Sequence[str], doing: str) -> Iterator[pa.Table]:
+        """Part by part; what no row has is null."""
+        for part in self.parts:
+            nothing = {c: pa.nulls(len(part), REQUESTS.field(c).type) for c in columns}
+            there = {c: part[c] for c in columns if c in part.column_names}
+            yield pa.table(nothing | there)
+
+
+class Healthy:
+    """What was seen of healthy requests: all of it as histograms, the last day as rows."""
+
+    def __init__(self) -> None:
+        self._seen = Seen(WANTED.by, WANTED.vantage)
+        self.last = LastDay()
+
+    def take(self, rows: pa.Table) -> None:
+        """Rows of REQUESTS, in order of time."""
+        if len(rows):
+            self._seen.take(rows)
+            self.last = self.last.with_more(rows)
+
+    def slos(self) -> tuple[Slo, ...]:
+        """One for each class that is not too thin, with room enough to burn nothing."""
+        classes = [one for one in self._seen.classes() if thin(one) is None]
+        chosen = [
+            Chosen(one, name, dict(zip(WANTED.by, one.values, strict=True)))
+            for one, name in zip(
+                classes, names_of([one.values for one in classes], UNKNOWN), strict=True
+            )
+        ]
+        found = quiet(self.last, WANTED, chosen) if chosen else None
+        return tuple(proposal.slo for proposal in found.proposals) if found else ()

@@ -1,0 +1,76 @@
+"""Few requests, all at once: a large share of them is bad by chance, or by more than chance."""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tailburn.engine.evaluation import chance
+from tailburn.engine.slo.burn import Pair
+from tailburn.engine.slo.course import Course, Stretch
+from tailburn.engine.slo.model import Slo
+from tailburn.rules.alerting import Alert
+from tailburn.rules.alerts import burn
+from tailburn.rules.testing.asking import fires, is_silent
+from tailburn.rules.testing.courses.traffic import INTERVALS_S
+from tailburn.rules.testing.inputs import Scrapes, inputs_of
+from tailburn.rules.testing.labels import well
+from tailburn.rules.testing.unit import Question, UnitTest
+
+_SURE: Final = 1.3  # so far from the floor that rates' own rounding decides nothing
+_OVER: Final = 1.1
+
+
+def tests(slo: Slo) -> Iterator[UnitTest]:
+    """For each pair of windows of each budget: enough bad ones, and too few."""
+    alerts = [alert for alert in burn.alerts(slo) if alert.pair is not None]
+    for alert in alerts:
+        for word, is_enough in (("more than", True), ("no more than", False)):
+            test = _test(slo, alert, alerts, word, is_enough)
+            if test is not None:
+                yield test
+
+
+def _test(
+    slo: Slo, alert: Alert, alerts: list[Alert], word: str, is_enough: bool
+) -> UnitTest | None:
+    pair = alert.pair
+    assert pair is not None
+    requests, bad = _counts(pair, 1 if well(slo) is None else 2, is_enough)
+    if not bad:
+        return None
+    interval_s = next(s for s in INTERVALS_S if 3 * s <= pair.short_s)
+    quiet_s = math.ceil(pair.long_s / interval_s) * interval_s
+    stretches = (
+        Stretch(quiet_s, 0.0, 0.0),
+        Stretch(interval_s, bad / requests, requests / interval_s),
+        Stretch(interval_s, 0.0, 0.0),
+    )
+    names = {a.objective for a in alerts}
+    courses = {name: Course(stretches, is_young=True) for name in names}
+    fed = inputs_of(slo, Scrapes(interval_s, courses))
+    if alert.objective not in fed.objectives:
+        return None
+    at_s = quiet_s + 2 * interval_s
+    asked: Question = fires(alert, at_s) if is_enough else is_silent(alert, at_s)
+    name = (
+        f"few requests: {bad} bad ones of {requests} are {word} chance, {alert.objective} "
+        f"over {pair.long_s} s"
+    )
+    return UnitTest(name, interval_s, fed.inputs, (asked,))
+
+
+def _counts(pair: Pair, series: int, is_enough: bool) -> tuple[int, int]:
+    """Requests and bad ones: over the threshold, and on that side of the floor."""
+    healthy, floor = chance.HEALTHY * pair.budget_ratio, chance.floor(series)
+    each = float(chance.surprise(np.ones(1), np.ones(1), healthy)[0])
+    requests = math.ceil(_SURE * _SURE * floor / each)
+    bad = np.arange(1, requests + 1).astype(np.float64)
+    surprise = chance.surprise(bad, np.full(len(bad), float(requests)), healthy)
+    over = bad / requests > _OVER * pair.threshold_ratio
+    if is_enough:
+        fit = bad[over & (surprise >= _SURE * floor)]
+        return requests, int(fit[0]) if len(fit) else 0
+    fit = bad[over & (surprise * _SURE <= floor)]
+    return requests, int(fit[-1]) if len(fit) else 0

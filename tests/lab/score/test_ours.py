@@ -1,0 +1,98 @@
+"""The service as a judged system: rows as it would have them, pages as it would ring."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench.truth.ours import MINUTE_NS, Ours
+from bench.truth.rows import CLOSED_AFTER_NS, rows_of
+from tailburn.engine.schema import REQUESTS
+from tailburn.lab.fleet import standard
+from tailburn.lab.records import Attempts, Outcome, RequestType
+
+HOUR = 60 * MINUTE_NS
+S = 10**9
+
+
+def test_rows_hold_the_gateway_s_clocks_in_order_of_closing() -> None:
+    fleet = standard(10.0)
+    a = Attempts.of(
+        {
+            "gateway_in": [10 * S, 0],
+            "gateway_first": [12 * S, S // 2],
+            "gateway_last": [15 * S, -1],
+            "client_end": [16 * S, 3 * S],
+            "streamed": [1, 1],
+            "output_done": [31, 1],
+            "prompt_tokens": [100, 50],
+            "cached_tokens": [40, 0],
+            "scheduled": [11 * S, -1],
+            "request_type": [RequestType.CHAT, RequestType.AGENT],
+            "model": 0,
+            "replica": [1, -1],
+            "outcome": [Outcome.OK, Outcome.CLIENT_TIMEOUT],
+            "http_status": [200, 0],
+        }
+    )
+    rows = rows_of(a, fleet)
+    assert rows.schema == REQUESTS
+    given_up, done = rows.to_pylist()
+    assert done["received_ns"] == 16 * S + CLOSED_AFTER_NS
+    assert (done["ttft_gateway_s"], done["tpot_gateway_s"], done["e2e_gateway_s"]) == (2, 0.1, 5)
+    assert (done["request_type"], done["cached_tokens"]) == ("chat", 40)
+    assert done["replica"] == fleet.replicas[1].name
+    assert (given_up["outcome"], given_up["replica"], given_up["http_status"]) == (
+        "cancelled", None, None,
+    )  # fmt: skip
+    assert (given_up["tpot_gateway_s"], given_up["cached_tokens"]) == (None, None)
+
+
+def _minutes(draw: np.random.Generator, first: int, count: int, factor: float = 1.0) -> pa.Table:
+    """Minutes of forty requests each, as quick as always or so many times slower."""
+    rows = 40 * count
+    start = np.sort(draw.integers(0, count * MINUTE_NS, rows)) + first * MINUTE_NS
+    ttft = (0.2 * np.exp(0.3 * draw.standard_normal(rows)) * factor * S).astype(np.int64)
+    pace = (0.02 * np.exp(0.1 * draw.standard_normal(rows)) * factor * S).astype(np.int64)
+    a = Attempts.of(
+        {
+            "gateway_in": start,
+            "gateway_first": start + ttft,
+            "gateway_last": start + ttft + 20 * pace,
+            "client_end": start + ttft + 20 * pace,
+            "scheduled": start,
+            "streamed": 1,
+            "output_done": 21,
+            "prompt_tokens": 500,
+            "model": 0,
+            "replica": 0,
+            "http_status": 200,
+        },
+        rows,
+    )
+    return rows_of(a, standard(10.0))
+
+
+@pytest.fixture(scope="module")
+def warm() -> Ours:
+    draw = np.random.default_rng(3)
+    ours = Ours(standard(10.0))
+    for hour in range(26):
+        ours.take(_minutes(draw, hour * 60, 60), hour * HOUR, (hour + 1) * HOUR)
+    return ours
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_it_pages_within_minutes_of_a_slowdown_and_not_without(warm: Ours, factor: float) -> None:
+    draw = np.random.default_rng(4)
+    forked = warm.fork()
+    for first, of in ((1560, 1.0), (1590, factor), (1620, 1.0)):
+        forked.take(_minutes(draw, first, 30, of), first * MINUTE_NS, (first + 30) * MINUTE_NS)
+    pages = [p for p in forked.outcome([]).pages if p.severity == "page"]
+    if factor == 1.0:
+        assert not pages
+        return
+    first_page = min(pages, key=lambda p: p.start_ns)
+    assert 1590 < first_page.start_ns / MINUTE_NS <= 1595
+    assert first_page.dims["request_type"] == "chat"
+    assert all(p.end_ns is not None for p in pages if p.alert.startswith("TailburnDeadline"))
+    assert not warm.fork().outcome([]).pages, "a fork is nobody else's"
