@@ -8,7 +8,7 @@ About fifteen minutes. The service is measured first, while nothing else of the 
 import argparse
 from itertools import chain
 
-from bench import baseline, decode, histogram, log, signals, store
+from bench import baseline, decode, evaluation, histogram, log, signals, store
 from bench.figures import show
 from bench.lab import figures as lab
 from bench.lab.ear import load as ear
@@ -28,6 +28,7 @@ def main() -> None:
         store.figures(),
         histogram.figures(),
         baseline.figures(),
+        evaluation.figures(),
         signals.figures(),
         cost.figures(),
         lab.figures(),
