@@ -84,8 +84,8 @@ class Lateness:
     def state(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
         return {
-            "counts": [[list(key), counts] for key, counts in self._counts.items()],
-            "hours": [[list(key), hours] for key, hours in self._hours.items()],
+            "counts": [[list(key), counts] for key, counts in sorted(self._counts.items())],
+            "hours": [[list(key), hours] for key, hours in sorted(self._hours.items())],
         }
 
     @classmethod
