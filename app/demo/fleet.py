@@ -44,8 +44,6 @@ BROKEN_BEFORE_S: Final = 1_500
 BROKEN_FOR: Final = "40m"
 _IDLE_CLOSE_S: Final = 16.0
 """Longer than a process's batch (5 s) and a collector's (10 s): no span comes after its row."""
-_PUBLISHED_S: Final = 3.0
-"""After which closed requests are in the store's files."""
 _STEP_S: Final = 0.25
 _NS: Final = 1_000_000_000
 _HOUR_NS: Final = 3600 * _NS
@@ -209,11 +207,11 @@ async def _drain(lab: "asyncio.subprocess.Process") -> None:
 
 
 async def _settle(service: Service) -> None:
-    """Wait until what was told of the past is rows in the store."""
+    """Wait until what was told of the past, and is closed, is rows in the store."""
     collecting = service.collecting
-    while collecting.writer.next_position - 1 > collecting.keeper.position + 8:
+    told_of = collecting.writer.next_position - 1
+    while collecting.keeper.published_position < told_of:
         await asyncio.sleep(_STEP_S)
-    await asyncio.sleep(_PUBLISHED_S)
 
 
 def _print_state(
