@@ -37,6 +37,7 @@ PATIENCE_S: Final = 30.0
 
 _STEP_S: Final = 0.5
 _COUNTS_BACK_NS: Final = 73 * 60 * MINUTE_NS
+_HOUR_NS: Final = 60 * MINUTE_NS
 _SIGNALS_BACK_NS: Final = 15 * MINUTE_NS
 
 _SIGNALS: Final = "SELECT * FROM signals WHERE received_ns >= ? ORDER BY received_ns"
@@ -319,7 +320,28 @@ class Evaluating:
             self._gauges.take(signals)
             for minute_ns in range(read_ns, last_ns, MINUTE_NS):
                 self._note_in_flight(minute_ns)
+            try:
+                self._recall_rollups(last_ns, set_back_ns)
+            except StoreError as error:
+                log.error("alerts on percentiles go on without what was before: %s", error)
             self._feed(last_ns)
+
+    def _recall_rollups(self, last_ns: int, set_back_ns: int) -> None:
+        """Buckets as they were known, an hour at a time; later ones wait for their minutes."""
+        assert self._store is not None, "it has begun"
+        buckets = self._history.buckets
+        by, clocks = ("minute_ns", *buckets.dimensions), sorted(buckets.clocks)
+        end_ns, self._waiting["rollups"] = last_ns + set_back_ns, []
+        if not clocks:
+            return
+        for begin_ns in range(end_ns - buckets.reach * MINUTE_NS, end_ns, _HOUR_NS):
+            until_ns = min(begin_ns + _HOUR_NS, end_ns)
+            rows = self._store.rollups(Window(begin_ns, until_ns), by=by, clocks=clocks)
+            self._history.recall_rollups(
+                _aged(rows, set_back_ns), begin_ns - set_back_ns, until_ns - set_back_ns
+            )
+        later = self._store.rollups(Window(end_ns, None), by=by, clocks=clocks)
+        self._waiting["rollups"] = [_aged(later, set_back_ns)]
 
     def _fail(self, what: str) -> None:
         self.health = replace(self.health, failures=self.health.failures + 1)

@@ -78,6 +78,20 @@ class Buckets:
         """The `clock` of the rows that are read."""
         return frozenset(clock_column(r.clock, r.slo.vantage) for r in self._reads.values())
 
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """What tells the rows that are read from others, in order."""
+        found = {name for r in self._reads.values() for name in (*r.slo.select, *r.slo.by)}
+        return tuple(sorted(found))
+
+    @property
+    def reach(self) -> int:
+        """How many minutes back rows matter; 0 where nothing is read."""
+        if not self._reads:
+            return 0
+        days = max(read.days for read in self._reads.values())
+        return max(days * _DAY, FROZEN_AT_MOST_S // MINUTE_S) + _HOUR + _SAMPLED + _SPARE
+
     def cells(self, tail: Tail) -> Cells:
         """The series of a clock."""
         return self._cells.get(tail) or Cells()

@@ -89,6 +89,21 @@ class History:
         self._cover(rows.column("minute_ns").to_numpy() // MINUTE_NS)
         self.buckets.take(rows)
 
+    def recall_rollups(self, rows: pa.Table, begin_ns: int, end_ns: int) -> None:
+        """Rows of ROLLUPS of [begin, end), which was evaluated in an earlier life.
+
+        In order of time, and after `cover`: p99 of each hour is kept as it was then.
+        """
+        marks = rows.column("minute_ns").to_numpy() // MINUTE_NS // _SLOW + 1
+        order = np.argsort(marks, kind="stable")
+        rows, marks = rows.take(pa.array(order)), marks[order]
+        first, last = begin_ns // MINUTE_NS // _SLOW + 1, -(-end_ns // MINUTE_NS // _SLOW)
+        edges = np.searchsorted(marks, np.arange(first, last + 2))
+        for mark, begin, end in zip(range(first, last + 1), edges, edges[1:], strict=False):
+            self.take_rollups(rows.slice(begin, end - begin))
+            if mark * _SLOW * MINUTE_NS <= end_ns:
+                self.buckets.record(mark * _SLOW)
+
     def take_in_flight(
         self, slo: str, at_ns: int, in_flight: Mapping[tuple[str, ...], float]
     ) -> None:
