@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.silences import seen_least
 from tailburn.engine.names import (
     SLO_IN_FLIGHT_METRIC,
     SLO_LABEL,
@@ -10,7 +11,7 @@ from tailburn.engine.names import (
     SLO_UNMEASURED_METRIC,
 )
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
-from tailburn.engine.slo.course import Stretch
+from tailburn.engine.slo.course import Stretch, gap
 from tailburn.engine.slo.model import EngineSource, Slo
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import stalled
@@ -26,14 +27,16 @@ _LONGEST_S: Final = 6 * HOUR_S  # a longer patience would take minutes to test
 _IN_FLIGHT: Final = 1.0
 _PER_S: Final = 0.5
 _BUSY_S: Final = 10 * MINUTE_S
+_REMEMBERED_S: Final = 5 * MINUTE_S  # Prometheus goes on with a gauge's last value for so long
 
 
 def tests(slo: Slo) -> Iterator[UnitTest]:
-    """A stall that ends; and an idle service, which has nothing to finish."""
+    """A stall that ends, one that is known for too short a time, and a service that is idle."""
     for alert in stalled.alerts(slo):
         if alert.long_s <= _LONGEST_S:
             for name in _finishing(slo):
                 yield _stall(slo, alert, name)
+            yield _part(slo, alert)
             yield _idle(slo, alert)
 
 
@@ -63,6 +66,24 @@ def _stall(slo: Slo, alert: Alert, counter: str) -> UnitTest:
     )
     inputs = tuple(_inputs(slo, counter, moving, waiting, step_s))
     return UnitTest(f"{alert.kind}: {counter} stands still, then moves", step_s, inputs, asked)
+
+
+def _part(slo: Slo, alert: Alert) -> UnitTest:
+    """Requests in flight are told of late, and then no more: most of a window must know them."""
+    step_s, least_s = _step_s(alert), seen_least(alert.long_s) * MINUTE_S
+    told_s = _whole(alert.long_s, step_s)
+    unknown_s = _whole(alert.long_s - least_s + _REMEMBERED_S, step_s) + 2 * step_s
+    waiting = [gap(told_s), Stretch(told_s, 0, _IN_FLIGHT), gap(unknown_s)]
+    moving = [Stretch(stretch.for_s, 0, 0.0) for stretch in waiting]
+    first_s = told_s + step_s  # when the gauge has its first value
+    asked = (
+        is_silent(alert, first_s + (least_s - 2 * MINUTE_S) // step_s * step_s),
+        fires(alert, first_s + _whole(least_s - MINUTE_S, step_s)),
+        fires(alert, 2 * told_s),
+        is_silent(alert, 2 * told_s + unknown_s),
+    )
+    inputs = tuple(_inputs(slo, _finishing(slo)[0], moving, waiting, step_s))
+    return UnitTest(f"{alert.kind}: known for a part of the time", step_s, inputs, asked)
 
 
 def _idle(slo: Slo, alert: Alert) -> UnitTest:
