@@ -18,6 +18,12 @@ GAP_STEP_S: Final = 150
 INTERVALS_S: Final = (30 * MINUTE_S, 10 * MINUTE_S, 150, MINUTE_S)
 """Between scrapes: the longest that a short window holds three of, so that days are few steps."""
 
+_OVER: Final = 1.1
+_BEFORE: Final = 6
+"""So many short windows it is busy: enough for the long one to stay over its threshold."""
+_PASSED: Final = 1.25
+"""So many short windows later the short one holds nothing of before, and longer ones do."""
+
 Pairs = tuple[Pair, ...]
 
 
@@ -42,6 +48,7 @@ def scenarios(slo: Slo) -> Iterator[Scenario]:
         yield make(budgets)
     for index in range(max(map(len, budgets.values()))):
         yield from _around(budgets, index)
+        yield from _falling(budgets, index)
         yield _slow_burn(budgets, index)
 
 
@@ -152,9 +159,31 @@ def _around(budgets: Budgets, index: int) -> Iterator[Scenario]:
             f"just {word} the threshold of pair {index + 1}",
             budgets,
             lambda pairs, times=times: [  # type: ignore[misc]
-                _burning(10 * MINUTE_S, min(_at(pairs, index).threshold_ratio * times, 1))
+                _burning(10 * MINUTE_S, _over(pairs, index, times))
             ],
         )
+
+
+def _falling(budgets: Budgets, index: int) -> Iterator[Scenario]:
+    """Traffic falls: what fills a short window is a small part of any longer one."""
+    short_s = max(_at(pairs, index).short_s for pairs in budgets.values())
+    interval_s = _interval(_at(pairs, index).short_s for pairs in budgets.values())
+    before_s, after_s = (_whole(times * short_s, interval_s) for times in (_BEFORE, _PASSED))
+    for word, times in (("goes on", _OVER), ("is over", 0.3)):
+        yield _make(
+            f"traffic falls while it burns as pair {index + 1} allows no more, and that {word}",
+            budgets,
+            lambda pairs, times=times: [  # type: ignore[misc]
+                _burning(before_s, _over(pairs, index, _OVER)),
+                Stretch(after_s, _over(pairs, index, times), REQUESTS_PER_S / BUSY_TIMES),
+            ],
+            interval_s,
+        )
+
+
+def _over(pairs: Pairs, index: int, times: float) -> float:
+    """So many times a threshold, as a share of bad requests."""
+    return min(_at(pairs, index).threshold_ratio * times, 1.0)
 
 
 def _slow_burn(budgets: Budgets, index: int) -> Scenario:
@@ -172,7 +201,7 @@ def _slow_burn(budgets: Budgets, index: int) -> Scenario:
         budgets,
         lambda pairs: [
             Stretch(quiet_s, 0.0, BUSY_TIMES * REQUESTS_PER_S),
-            _burning(bad_s, min(_at(pairs, index).threshold_ratio * 1.2, 1)),
+            _burning(bad_s, _over(pairs, index, 1.2)),
             _burning(_whole(short_s, interval_s), 0),
         ],
         interval_s,

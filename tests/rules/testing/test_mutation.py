@@ -11,7 +11,6 @@ from tests.rules.testing.mutants import Court, Mutant, mutants
 from tests.rules.testing.slos import BATCH, CHAT, ENGINES, SMALL, slo
 
 LEAST_KILLED = 0.9
-LEAST_OF_SAMPLE = 0.75  # of sixteen: where nine in ten are killed, four live on in 7 of 100 samples
 
 
 def survivors(text: str, every: int, folder: Path, promtool: str) -> tuple[Sequence[Mutant], int]:
@@ -27,7 +26,7 @@ def survivors(text: str, every: int, folder: Path, promtool: str) -> tuple[Seque
 def test_broken_rules_go_red(tmp_path: Path, need_program: Callable[[str], str]) -> None:
     alive, tried = survivors(SMALL, 17, tmp_path, need_program("promtool"))
     assert tried >= 10
-    assert len(alive) <= tried * (1 - LEAST_OF_SAMPLE), [mutant.what for mutant in alive]
+    assert len(alive) <= tried * (1 - LEAST_KILLED), [mutant.what for mutant in alive]
 
 
 @pytest.mark.long
