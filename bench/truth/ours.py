@@ -25,7 +25,7 @@ from tailburn.engine.counted import rows_of as verdict_rows
 from tailburn.engine.evaluation import AlertKey, Flip, History, State, Status, evaluate
 from tailburn.engine.evaluation.windows import SLOW_S
 from tailburn.engine.grouping import F64
-from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS, USUAL
+from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS, USUAL, VERDICTS
 from tailburn.engine.slo.lateness import DEADLINE, has_deadlines, lateness
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.verdicts import Requests, tally
@@ -71,10 +71,11 @@ class _Watching:
         self._remember(learnt, now_ns)
 
     def _remember(self, learnt: _Learning, now_ns: int) -> None:
-        """What was before: buckets of days, verdicts of the last one."""
+        """What was before, as far back as alerts look."""
         rollups = pa.concat_tables([ROLLUPS.empty_table(), *learnt.rollups])
-        last_day = learnt.healthy.last.rows(columns_for(self.slos), "counting")
-        verdicts = pa.concat_tables([count(rows, self.slos) for rows in last_day])
+        lately = learnt.healthy.last.after(now_ns - REMEMBERED_NS)
+        counted = [count(rows, self.slos) for rows in lately.rows(columns_for(self.slos), "")]
+        verdicts = pa.concat_tables([VERDICTS.empty_table(), *counted])
         for minute_ns, rows in _by_minute(rollups):
             self.history.take_rollups(rows)
             end_ns = minute_ns + MINUTE_NS

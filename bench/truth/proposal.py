@@ -15,8 +15,9 @@ from tailburn.engine.suggest.quiet import Chosen, Wanted, quiet
 from tailburn.engine.suggest.seen import Seen
 
 WANTED: Final = Wanted(("model", "request_type"), "gateway", HEADROOM)
-TRIED_NS: Final = 86_400 * 10**9
-"""So much of what was seen last a proposal is tried on."""
+TRIED_NS: Final = 7 * 86_400 * 10**9
+"""So much of what was seen last a proposal is tried on: peaks come on weekdays."""
+_AT_ONCE: Final = 24
 _KEPT: Final = (
     "received_ns", "version", "tombstone", "outcome", "http_status", "streamed", "output_tokens",
     "weight", *WANTED.by, "ttft_gateway_s", "tpot_gateway_s", "e2e_gateway_s",
@@ -24,17 +25,20 @@ _KEPT: Final = (
 
 
 @dataclass(frozen=True)
-class LastDay:
+class Lately:
     """Rows of REQUESTS in order of time, with the columns that SLOs need."""
 
     parts: tuple[pa.Table, ...] = ()
     left_out: tuple[tuple[int, int], ...] = ()
 
-    def with_more(self, rows: pa.Table) -> "LastDay":
-        """With those, without what is older than a day before them."""
-        oldest = int(rows["received_ns"][-1].as_py()) - TRIED_NS
-        kept = (part for part in self.parts if part["received_ns"][-1].as_py() >= oldest)
-        return LastDay((*kept, rows.select(list(_KEPT))))
+    def with_more(self, rows: pa.Table) -> "Lately":
+        """With those, without what is older than a week before them."""
+        oldest_ns = int(rows["received_ns"][-1].as_py()) - TRIED_NS
+        return Lately((*self.after(oldest_ns).parts, rows.select(list(_KEPT))))
+
+    def after(self, oldest_ns: int) -> "Lately":
+        """Without parts that ended before."""
+        return Lately(tuple(p for p in self.parts if p["received_ns"][-1].as_py() >= oldest_ns))
 
     @property
     def since_ns(self) -> int:
@@ -45,19 +49,21 @@ class LastDay:
         return (int(self.parts[-1]["received_ns"][-1].as_py()) // MINUTE_NS + 1) * MINUTE_NS
 
     def rows(self, columns: Sequence[str], doing: str) -> Iterator[pa.Table]:
-        """Part by part; what no row has is null."""
-        for part in self.parts:
+        """Hours at once; what no row has is null."""
+        for first in range(0, len(self.parts), _AT_ONCE):
+            some = pa.concat_tables(self.parts[first : first + _AT_ONCE])
+            part = some.unify_dictionaries().combine_chunks()
             nothing = {c: pa.nulls(len(part), REQUESTS.field(c).type) for c in columns}
             there = {c: part[c] for c in columns if c in part.column_names}
             yield pa.table(nothing | there)
 
 
 class Healthy:
-    """What was seen of healthy requests: all of it as histograms, the last day as rows."""
+    """What was seen of healthy requests: all of it as histograms, the last week as rows."""
 
     def __init__(self) -> None:
         self._seen = Seen(WANTED.by, WANTED.vantage)
-        self.last = LastDay()
+        self.last = Lately()
 
     def take(self, rows: pa.Table) -> None:
         """Rows of REQUESTS, in order of time."""
