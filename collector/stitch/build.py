@@ -138,6 +138,8 @@ def build(
         vantage[AT_GATEWAY, V_FIRST] = 0
     out[:] = -1
     _clocks(vantage, out)
+    if out[at.O_START] == 0:
+        _extent(member, count, start, end, out)
     if headless:
         out[at.O_E2E + AT_GATEWAY] = -1
     out[at.O_ITL] = gap if streamed != 0 else -1
@@ -223,6 +225,15 @@ def _clocks(vantage: W, out: W) -> None:
             out[at.O_STREAM + v] = vantage[v, V_LAST] - vantage[v, V_FIRST]
     out[at.O_START] = starts
     out[at.O_END] = ends
+
+
+@inlined
+def _extent(member: W, count: Int, start: W, end: W, out: W) -> None:
+    """Without any vantage a request begins with its first span and ends with its last."""
+    out[at.O_START], out[at.O_END] = start[member[0]], end[member[0]]
+    for i in range(1, count):
+        out[at.O_START] = min(out[at.O_START], start[member[i]])
+        out[at.O_END] = max(out[at.O_END], end[member[i]])
 
 
 @inlined

@@ -6,7 +6,7 @@ from typing import Any
 from tests.captures.scenarios.drive import rows_of
 from tests.captures.scenarios.expect import Holding, expect, standing
 from tests.captures.scenarios.hops import body_sent, call, call_out, engine, gateway
-from tests.captures.scenarios.otlp import SERVER, Span, at
+from tests.captures.scenarios.otlp import SERVER, T0_NS, Span, at
 
 
 def test_a_call_that_nothing_answered_may_have_waited_anywhere() -> None:
@@ -148,4 +148,23 @@ def test_what_triton_queued_ends_where_its_compute_span_begins() -> None:
     expect(
         standing(rows_of([at(2, *spans)])),
         {"queue_s": 0.1, "ttft_queue_s": 0.1, "ttft_engine_s": 0.28, "ttft_prefill_s": None},
+    )
+
+
+def test_a_request_that_no_server_told_of_lasted_as_long_as_its_spans() -> None:
+    sglang: dict[str, Any] = {"scope": "sglang server", "service": "sglang"}
+    spans = [
+        call_out(15, 280),
+        Span("prefill", "prefill_forward", 100, 200, "call out", **sglang),
+        Span("decode", "decode_forward", 210, 950, "call out", **sglang),
+    ]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {
+            "start_ns": T0_NS + 15_000_000,
+            "end_ns": T0_NS + 950_000_000,
+            "completeness": "rootless",
+            "e2e_gateway_s": None,
+            "e2e_engine_s": None,
+        },
     )
