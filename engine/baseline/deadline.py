@@ -2,7 +2,8 @@
 
 For each request to judge:
 1. its series, or the first parent (`pooling`) with enough requests matched in the same way;
-2. of these the prefix-hit ratio's tenth, where that is matched on, or all if it is too thin;
+2. of these the prefix-hit ratio's tenth, where it is known and stands for cached tokens, or all
+   if it is too thin; the service does not know it;
 3. the arrival rates nearest to its own, until there are enough;
 4. p99 by length of prompt, short ones joined until each group has enough, and the line through
    them; never below the quickest group's. A line that falls is taken for none.
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from tailburn.engine.baseline.line import Line, Past, fit
 from tailburn.engine.baseline.load import (
     BASES,
+    UNTOLD_HITS,
     Basis,
     Matched,
     basis_of,
@@ -41,12 +43,15 @@ MINIMUM_COUNT: Final = 300
 SETTLED_DAYS: Final = 3
 """With the first and the last of them in part, at least a day went by."""
 _NONE: Final = -1
+_UNCOUNTED: Final = "the engine does not tell cached tokens"
 _LIKE: Final = {
     Basis.UNCACHED: "arrival rate and uncached prompt tokens",
-    Basis.PROMPT: "arrival rate, prompt tokens and prefix-hit ratio: the engine does not tell "
-    "cached tokens",
+    Basis.PROMPT: f"arrival rate, prompt tokens and prefix-hit ratio: {_UNCOUNTED}",
     Basis.RATE: "arrival rate alone",
 }
+_LIKE_ALL: Final = (
+    f"arrival rate and prompt tokens: {_UNCOUNTED}, and the prefix-hit ratio is not known"
+)
 
 
 class Outside(IntFlag):
@@ -102,7 +107,9 @@ class Deadlines:
             return f"no deadline: {more if self.missing[row] else 'its load or clock is unknown'}"
         line, basis = self.lines[self.line[row]], BASES[self.basis[row]]
         like = _LIKE[basis]
-        if line.all_hits and basis == Basis.PROMPT:
+        if basis == Basis.PROMPT and line.hit_bin == UNTOLD_HITS:
+            like = _LIKE_ALL
+        elif basis == Basis.PROMPT and line.all_hits:
             like += ", and this ratio is too rare to match on"
         given_up = self.pooled(row)
         pooled = f", of all {', '.join(given_up)} together" if given_up else ""

@@ -57,6 +57,7 @@ class Line:
     days: int  # in which these were received
     token_bins: tuple[int, int]
     rate_bins: tuple[int, int]  # of the rates used
+    hit_bin: int  # tenths of the prefix-hit ratio asked for; -1: not known
     all_hits: bool  # the prefix-hit ratio was too thin to match on
 
     def p99_s(self, tokens: I64) -> F64:
@@ -94,6 +95,7 @@ def fit(past: Past, cells: I64, basis: int, hit: int, rate: int, minimum: int) -
         len(np.unique(past.day[near])),
         (int(lengths[0]), int(lengths[-1])),
         (int(past.rate[near].min()), int(past.rate[near].max())),
+        hit,
         all_hits,
     )
 

@@ -22,7 +22,7 @@ class Basis(StrEnum):
     """What requests are matched on, beside the arrival rate."""
 
     UNCACHED = "uncached"  # prompt tokens less cached ones
-    PROMPT = "prompt"  # prompt tokens and the prefix-hit ratio: cached ones are not told
+    PROMPT = "prompt"  # prompt tokens and, if known, the prefix-hit ratio: cached are not told
     RATE = "rate"  # nothing: TPOT, or the prompt's length is not told
 
 

@@ -161,6 +161,17 @@ def test_where_cached_tokens_are_not_told_the_hit_ratio_is_matched_and_that_is_s
     assert "too rare to match on" in between.told(0)
 
 
+@pytest.mark.parametrize("ratio_before", [None, 0.05])
+def test_a_hit_ratio_that_is_not_known_is_not_said_to_be_matched(
+    ratio_before: float | None,
+) -> None:
+    rows = [row(m, cached_tokens=None) for m in OLD]
+    cells = learnt(rows, steady(4.0, OLD, prefix_hit_ratio=ratio_before))
+    found = asked(cells, row(0, cached_tokens=None), steady(4.0, [0]))
+    assert "arrival rate and prompt tokens: " in found.told(0)
+    assert found.told(0).endswith("the prefix-hit ratio is not known")
+
+
 def test_without_the_length_of_the_prompt_the_rate_alone_is_matched() -> None:
     found = asked(learnt([row(m, None) for m in OLD], LOAD), row(0, None), LOAD)
     assert (BASES[found.basis[0]], found.deadline_s[0]) == (Basis.RATE, near(0.3))
