@@ -28,7 +28,7 @@ from tailburn.engine.store.api import Store, StoreError, Window
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import State as Database
 from tailburn.engine.store.state.versions import Edit, Versions
-from tailburn.rules.ruleset import alerts_of
+from tailburn.rules.ruleset import watches_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,6 @@ PATIENCE_S: Final = 30.0
 """No evaluation waits longer for rows that were received before it."""
 
 _STEP_S: Final = 0.5
-_COUNTS_BACK_NS: Final = 73 * 60 * MINUTE_NS
 _HOUR_NS: Final = 60 * MINUTE_NS
 _SIGNALS_BACK_NS: Final = 15 * MINUTE_NS
 
@@ -90,9 +89,7 @@ class Evaluating:
     ) -> None:
         """`is_told`: the time is what senders tell, and begins with the first row."""
         self.slos = tuple(slos)
-        self.watches: tuple[Watch, ...] = tuple(
-            watch for slo in slos for alert in alerts_of(slo) if (watch := alert.watch) is not None
-        )
+        self.watches: tuple[Watch, ...] = tuple(watches_of(slos))
         self.health = Health(alerts=len(self.watches))
         self._alerts = Alerts(database)
         self._versions = Versions(database)
@@ -304,7 +301,7 @@ class Evaluating:
         What was counted by a clock that has been set back since is so much younger than it says.
         """
         assert self._store is not None, "it has begun"
-        since_ns = last_ns + set_back_ns - _COUNTS_BACK_NS
+        since_ns = last_ns + set_back_ns - LOOKED_BACK_NS
         read_ns = last_ns - _SIGNALS_BACK_NS
         try:
             rows = self._store.verdicts(Window(since_ns, None))
