@@ -12,7 +12,7 @@ from tailburn.app.planning.stored import Span
 from tailburn.app.terminal.output import stderr
 from tailburn.app.wind_tunnel.bar import far_bar
 from tailburn.engine.backtest.fired import Fired, fired
-from tailburn.engine.evaluation import AlertKey, Flip, History, State, evaluate
+from tailburn.engine.evaluation import AlertKey, Flip, State, evaluate, history_of
 from tailburn.engine.rollup import MINUTE_NS
 from tailburn.engine.schema import ROLLUPS
 from tailburn.engine.slo.model import Slo
@@ -64,7 +64,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self._watches = watches_of(self.slos)
-        self._history = History((watch.slo, watch.condition.needs) for watch in self._watches)
+        self._history = history_of(self._watches)
         self._incidents = Incidents((), {})
         self._verdicts = self.past.verdicts.sort_by("minute_ns")
         self._minutes = self._verdicts["minute_ns"].to_numpy()

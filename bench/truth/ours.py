@@ -22,7 +22,7 @@ from tailburn.engine import rollup
 from tailburn.engine.backtest.minutes import columns_for, count
 from tailburn.engine.baseline import Usual
 from tailburn.engine.counted import rows_of as verdict_rows
-from tailburn.engine.evaluation import AlertKey, Flip, History, State, Status, evaluate
+from tailburn.engine.evaluation import AlertKey, Flip, State, Status, evaluate, history_of
 from tailburn.engine.evaluation.windows import SLOW_S
 from tailburn.engine.grouping import F64
 from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS, USUAL, VERDICTS
@@ -64,7 +64,7 @@ class _Watching:
     def __init__(self, learnt: _Learning, now_ns: int) -> None:
         self.slos = learnt.healthy.slos()
         self.watches = watches_of(self.slos)
-        self.history = History([(w.slo, w.condition.needs) for w in self.watches])
+        self.history = history_of(self.watches)
         self.states: dict[AlertKey, State] = {}
         self.flips: list[Flip] = []
         self.incidents = Incidents((), {})
