@@ -96,17 +96,13 @@ def stretch_of(
     kept = store.usage()["requests"]
     if kept.first_hour_ns is None or kept.last_hour_ns is None:
         raise UserError("no data: the store has no request yet")
-    first, last = kept.first_hour_ns, min(kept.last_hour_ns + HOUR_NS, _now_ns() + MINUTE_NS)
+    first, last = kept.first_hour_ns, min(kept.last_hour_ns + HOUR_NS, time.time_ns() + MINUTE_NS)
     since = max(first, window.since_ns if window.since_ns is not None else first)
     until = min(last, window.until_ns if window.until_ns is not None else last)
     since, until = -(-since // MINUTE_NS) * MINUTE_NS, until // MINUTE_NS * MINUTE_NS
     if since >= until:
         raise UserError("no data: the store keeps no request of that time")
     return Stretch(store, since, until, where, tuple(left_out))
-
-
-def _now_ns() -> int:
-    return time.time_ns()
 
 
 def _parts(begin_ns: int, end_ns: int) -> Iterator[Span]:
