@@ -113,21 +113,14 @@ def revoke(
 def _tokens(store: Path | None, config: Path | None) -> Iterator["Tokens"]:
     from tailburn.app.errors import UserError
     from tailburn.app.settings_sources import load_settings
-    from tailburn.engine.store.state.database import open_state, state_path
-    from tailburn.engine.store.state.schema import StateError
+    from tailburn.app.state import opened_state
     from tailburn.engine.store.state.tokens import NameTaken, Tokens
 
-    folder = load_settings({"store": store}, config).store
-    try:
-        state = open_state(state_path(folder))
-    except StateError as error:
-        raise UserError(str(error)) from error
-    try:
-        yield Tokens(state)
-    except NameTaken as error:
-        raise UserError(str(error)) from error
-    finally:
-        state.close()
+    with opened_state(load_settings({"store": store}, config).store) as state:
+        try:
+            yield Tokens(state)
+        except NameTaken as error:
+            raise UserError(str(error)) from error
 
 
 def _fields(token: "Token") -> dict[str, Any]:

@@ -11,13 +11,12 @@ from tailburn.app.errors import UserError
 from tailburn.app.opening import asked_store
 from tailburn.app.slo_files import load_slos
 from tailburn.app.standing.words import about, moment, values_of
+from tailburn.app.state import known_state
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import table
 from tailburn.app.terminal.text import plain
 from tailburn.engine.evaluation import Status
 from tailburn.engine.store.state.alerts import Alerts, Standing
-from tailburn.engine.store.state.database import open_state, state_path
-from tailburn.engine.store.state.schema import StateError
 from tailburn.rules.ruleset import watches_of
 
 _NS: Final = 1_000_000_000
@@ -49,7 +48,7 @@ def show_alerts(
 
 def _stored(folder: Path | None, config: Path | None) -> list[dict[str, Any]]:
     settings = asked_store(folder, config)
-    standing = _standing(state_path(settings.store))
+    standing = _standing(settings.store)
     if standing.minute_ns is None:
         stderr().print("no alert was ever evaluated here: no service ran with --slo on this store")
     else:
@@ -61,17 +60,9 @@ def _stored(folder: Path | None, config: Path | None) -> list[dict[str, Any]]:
     return alert_rows(standing.states, watches)
 
 
-def _standing(path: Path) -> Standing:
-    if not path.exists():
-        return Standing(None, {})
-    try:
-        database = open_state(path)
-    except StateError as error:
-        raise UserError(str(error)) from None
-    try:
-        return Alerts(database).standing()
-    finally:
-        database.close()
+def _standing(store: Path) -> Standing:
+    with known_state(store) as state:
+        return Standing(None, {}) if state is None else Alerts(state).standing()
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> None:

@@ -16,6 +16,7 @@ from tailburn.app.opening import asked_store, store_of
 from tailburn.app.settings import Settings
 from tailburn.app.slo_files import load_slos
 from tailburn.app.standing.words import about, moment, values_of
+from tailburn.app.state import known_state
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.plots import sparkline
 from tailburn.app.terminal.tables import table
@@ -23,8 +24,6 @@ from tailburn.app.terminal.text import harmless, plain, share
 from tailburn.engine.problems import one_of
 from tailburn.engine.slo.budget import Outlook
 from tailburn.engine.store.api import StoreError
-from tailburn.engine.store.state.database import open_state, state_path
-from tailburn.engine.store.state.schema import StateError
 from tailburn.engine.store.state.versions import Versions
 
 Row = Mapping[str, Any]
@@ -75,16 +74,8 @@ def promises_of_store(settings: Settings) -> list[Promise]:
     """The budgets of the settings' SLOs, or those that a service ran with last."""
     if settings.slo:
         return promises_of(load_slos(settings.slo))
-    if not state_path(settings.store).exists():
-        return []
-    try:
-        state = open_state(state_path(settings.store))
-    except StateError as error:
-        raise UserError(str(error)) from None
-    try:
-        return promises_in(Versions(state).all())
-    finally:
-        state.close()
+    with known_state(settings.store) as state:
+        return [] if state is None else promises_in(Versions(state).all())
 
 
 def _draw(rows: Sequence[Row]) -> None:
