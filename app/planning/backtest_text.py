@@ -1,7 +1,6 @@
 """A backtest on a terminal: what fired, what it came to, both over time."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import pandas as pd
@@ -10,6 +9,7 @@ from rich.table import Table
 
 from tailburn.app.calculators.words import percent, span
 from tailburn.app.planning.backtesting import Backtest
+from tailburn.app.standing.words import values_of
 from tailburn.app.terminal.output import draw, stderr, stdout
 from tailburn.app.terminal.plots import WIDTH, axis, spans_line, sparkline
 from tailburn.app.terminal.tables import table
@@ -17,6 +17,7 @@ from tailburn.app.terminal.text import NO_DATA, harmless, plain
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.intervals import Bounds
 from tailburn.engine.slo.burn import Severity
+from tailburn.engine.slo.quantities import time_of
 
 SHOWN: Final = 40
 _STILL: Final = "still fires"
@@ -67,7 +68,7 @@ def fired_table(fired: Sequence[Fired], found: Backtest) -> Table:
             key.slo,
             key.objective,
             f"{key.long}/{key.short}",
-            ", ".join(f"{name}={value}" for name, value in key.by),
+            values_of(dict(key.by)),
             time_of(one.start_ns),
             _STILL if long_s is None else span(long_s),
             _incident_of(one, found),
@@ -178,8 +179,3 @@ def _told(bounds: Bounds | None) -> str:
     if bounds is None:
         return NO_DATA
     return f"{bounds.value:.2f} ({bounds.low:.2f} to {bounds.high:.2f})"
-
-
-def time_of(ns: int) -> str:
-    """`2026-11-24 13:00`."""
-    return f"{datetime.fromtimestamp(ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M}"

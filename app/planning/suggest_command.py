@@ -14,6 +14,7 @@ from tailburn.app.opening import asked_store, store_of
 from tailburn.app.planning.stored import Span, Stretch, stretch_of
 from tailburn.app.planning.suggesting import Suggested, checked_by, suggest
 from tailburn.app.slo_files import told, write_documents
+from tailburn.app.standing.words import values_of
 from tailburn.app.terminal.output import json_lines, stderr
 from tailburn.app.terminal.text import harmless
 from tailburn.engine.names import VANTAGES
@@ -114,7 +115,7 @@ def _outermost(stretch: Stretch) -> Vantage:
 
 
 def _refusal(select: Mapping[str, str], thin: Thin) -> str:
-    what = ", ".join(f"{name}={value}" for name, value in select.items()) or "all requests"
+    what = values_of(select) or "all requests"
     return (
         f"{what}: too thin for an SLO: {thin.requests:,} requests with {thin.clock} in "
         f"{thin.hours:,} hours; want {thin.needed_requests:,} (they bound p95 within a tenth) in "

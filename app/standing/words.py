@@ -1,12 +1,12 @@
-"""Times and values of series as the answers about alerts and budgets write them."""
+"""Times and values of series as answers about alerts and budgets write them."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
+
+from tailburn.engine.slo.quantities import time_of
 
 _STEPS: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 _MANY: Final = 2.0
-UNTIL_NOW_S: Final = 60.0
 
 
 def about(seconds: float) -> str:
@@ -19,9 +19,7 @@ def about(seconds: float) -> str:
 
 def moment(ns: int | None) -> str:
     """To the minute, UTC; empty for None."""
-    if ns is None:
-        return ""
-    return f"{datetime.fromtimestamp(ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M}"
+    return "" if ns is None else time_of(ns)
 
 
 def values_of(by: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """Times and shares as people write them: `400ms`, `1h30m`, `30d`, `99.9%`."""
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 _UNITS_S: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -25,6 +26,11 @@ def write_time(seconds: float) -> str:
         if seconds > 0 and seconds % _UNITS_S[unit] == 0:
             return f"{int(seconds // _UNITS_S[unit])}{unit}"
     return f"{_decimal(seconds)}s" if seconds >= 1 else f"{_decimal(seconds * 1000)}ms"
+
+
+def time_of(ns: int) -> str:
+    """An instant to the minute, UTC: `2026-11-24 13:00`."""
+    return f"{datetime.fromtimestamp(ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M}"
 
 
 def read_percent(text: str) -> float | None:

@@ -10,7 +10,7 @@ from tailburn.engine.histogram import RELATIVE_ERROR
 from tailburn.engine.intervals import Bounds
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import DEFINITIONS, Clock, Slo, Tier
-from tailburn.engine.slo.quantities import write_percent, write_time
+from tailburn.engine.slo.quantities import time_of, write_percent, write_time
 from tailburn.engine.suggest.proposal import CRITICAL, Clocked, Proposal
 
 MONTH_DAYS: Final = 30.0
@@ -66,11 +66,6 @@ def quoted(text: str) -> str:
     if plain and text[:1].isalnum() and text.lower() != "null":
         return text
     return json.dumps(text, ensure_ascii=False)
-
-
-def time_of(ns: int) -> str:
-    """`2026-11-24 13:00`."""
-    return f"{datetime.fromtimestamp(ns // _NS, UTC):%Y-%m-%d %H:%M}"
 
 
 def _heading(proposal: Proposal, rested: Rested) -> Iterator[str]:
