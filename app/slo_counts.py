@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from tailburn.app.tenants import is_seen_by
 from tailburn.engine.excess import PLACES
 from tailburn.engine.names import (
     DEFINITION_LABEL,
@@ -43,7 +44,6 @@ _DEADLINES: Final = {
     SLO_DEADLINE_REQUESTS_METRIC: (0, "Requests with a deadline by load and prompt length."),
     SLO_DEADLINE_MISSED_METRIC: (1, "Requests of these that missed it."),
 }
-_TENANT: Final = "tenant"
 
 
 @dataclass
@@ -91,10 +91,8 @@ class Series:
         return self.key.objective == DEADLINE
 
     def is_seen_by(self, tenant: str | None) -> bool:
-        """What is summed over tenants is for those alone who may see them all."""
-        if tenant is None or self.slo.select.get(_TENANT) == tenant:
-            return True
-        return (_TENANT, tenant) in self.key.by
+        """Whether it is shown to a reader of this tenant; None reads of all."""
+        return is_seen_by(tenant, self.slo.select.get("tenant"), self.key.by)
 
 
 def series_text(seen: Sequence[Series], zero: set[SeriesKey], now_ns: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tailburn.app.tenants import is_seen_by
 from tailburn.engine.evaluation import AlertKey, State, Status, Watch
 
 _QUIET: Final = "not in trouble"
@@ -16,20 +17,20 @@ def alert_rows(
 ) -> list[dict[str, Any]]:
     """A row per alert that is in trouble, and one per watch of which none is; for one tenant.
 
-    `tenants`: the tenant that an SLO selects, by its name. What is summed over tenants is for
-    those alone who may see them all: `tenant` None.
+    `tenants`: the tenant that an SLO selects, by its name.
     """
     own = tenants or {}
     active = {key._replace(by=()) for key in states}
-    rows = [_row(key, state) for key, state in states.items() if _is_seen(key, own, tenant)]
+    rows = [
+        _row(key, state)
+        for key, state in states.items()
+        if is_seen_by(tenant, own.get(key.slo), key.by)
+    ]
     for watch in watches:
-        if watch.key not in active and _is_seen(watch.key, own, tenant):
-            rows.append(_row(watch.key, None))
+        key = watch.key
+        if key not in active and is_seen_by(tenant, own.get(key.slo), key.by):
+            rows.append(_row(key, None))
     return sorted(rows, key=_gravest_first)
-
-
-def _is_seen(key: AlertKey, own: Mapping[str, str], tenant: str | None) -> bool:
-    return tenant is None or own.get(key.slo) == tenant or ("tenant", tenant) in key.by
 
 
 def _row(key: AlertKey, state: State | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailburn.app.answers.promises import Promise
+from tailburn.app.tenants import is_seen_by
 from tailburn.engine.slo.budget import NOW_S, Budget, Counts, budget, window_of
 from tailburn.engine.store.api import Store, Window
 
@@ -105,7 +106,7 @@ def _rows_of(
     return [
         _row(promise, by, budget(counts, promise.budget_ratio, promise.window, now_ns))
         for by, counts in found.items()
-        if promise.is_seen_by(tenant, by)
+        if is_seen_by(tenant, promise.tenant, by)
     ]
 
 

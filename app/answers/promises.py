@@ -22,10 +22,6 @@ class Promise:
     by: tuple[str, ...]
     tenant: str | None
 
-    def is_seen_by(self, tenant: str | None, by: Iterable[tuple[str, str]]) -> bool:
-        """What is summed over tenants is for those alone who may see them all: None."""
-        return tenant is None or self.tenant == tenant or ("tenant", tenant) in by
-
 
 def promises_of(slos: Iterable[Slo]) -> list[Promise]:
     """Those that this service counts itself, in the order of the files."""
