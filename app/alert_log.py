@@ -37,7 +37,7 @@ def _edited(edit: Edit) -> str:
 
 def tell_flips(flips: Sequence[Flip]) -> None:
     """What began or ended to fire; a bounded number of lines."""
-    told = [f for f in flips if {f.old, f.new} & {Status.FIRING, Status.FROZEN}]
+    told = [f for f in flips if f.old.fires or f.new.fires]
     for flip in told[:_MOST_LINES]:
         by = "".join(f", {name}={value}" for name, value in flip.key.by)
         log.warning(

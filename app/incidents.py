@@ -4,14 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tailburn.engine.baseline.incidents import Incident
-from tailburn.engine.evaluation import AlertKey, Flip, State, Status
+from tailburn.engine.evaluation import AlertKey, Flip, State
 from tailburn.engine.slo.burn import Severity
 from tailburn.rules.alerting import Kind
 
 LOOKED_BACK_NS: Final = 73 * 3_600_000_000_000
 """What is compared with the days before looks back three days, and an hour for its window."""
-
-_FIRES: Final = frozenset((Status.FIRING, Status.FROZEN))
 
 
 class Incidents:
@@ -23,7 +21,7 @@ class Incidents:
         self._since: dict[AlertKey, int] = {}
         self.take(flips)
         for key, state in states.items():  # fired before the oldest flip, and fires still
-            if state.status in _FIRES and _counts(key):
+            if state.status.fires and _counts(key):
                 self._since.setdefault(key, state.active_since_ns)
 
     def take(self, flips: Iterable[Flip]) -> None:
@@ -31,7 +29,7 @@ class Incidents:
         for flip in flips:
             if not _counts(flip.key):
                 continue
-            if flip.new in _FIRES:
+            if flip.new.fires:
                 self._since.setdefault(flip.key, flip.at_ns)
             elif (since_ns := self._since.pop(flip.key, None)) is not None:
                 self._over.append(_incident(flip.key, since_ns, flip.at_ns))

@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
-from tailburn.engine.evaluation import AlertKey, Flip, Status
-
-_FIRES: Final = frozenset((Status.FIRING, Status.FROZEN))
+from tailburn.engine.evaluation import AlertKey, Flip
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ def fired(flips: Iterable[Flip]) -> list[Fired]:
     begun: dict[AlertKey, Flip] = {}
     found: list[Fired] = []
     for flip in flips:
-        if flip.new in _FIRES:
+        if flip.new.fires:
             begun.setdefault(flip.key, flip)
         elif (first := begun.pop(flip.key, None)) is not None:
             found.append(Fired(first.key, first.at_ns, flip.at_ns, first.reason))

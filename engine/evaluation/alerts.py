@@ -26,6 +26,11 @@ class Status(StrEnum):
     FIRING = "firing"
     FROZEN = "frozen"
 
+    @property
+    def fires(self) -> bool:
+        """Whether somebody is told: frozen is no end."""
+        return self in (Status.FIRING, Status.FROZEN)
+
 
 class AlertKey(NamedTuple):
     """What tells one alert from all others, now and after a restart: its labels."""
@@ -129,9 +134,7 @@ def _judged(watch: Watch, at: Moment, standing: States, now_ns: int) -> dict[Ale
         key = watch.key_of(seen.by[row])
         found[key] = _in_trouble(watch, standing.get(key), _value(seen, row), now_ns)
     fired = {
-        key: state
-        for key, state in standing.items()
-        if key not in found and state.status in (Status.FIRING, Status.FROZEN)
+        key: state for key, state in standing.items() if key not in found and state.status.fires
     }
     if watch.condition.freezes and fired:
         rows = {values: row for row, values in enumerate(seen.by)}
@@ -145,7 +148,7 @@ def _judged(watch: Watch, at: Moment, standing: States, now_ns: int) -> dict[Ale
 def _in_trouble(watch: Watch, before: State | None, value: float | None, now_ns: int) -> State:
     why = watch.condition.told(value)
     active_ns = now_ns if before is None else before.active_since_ns
-    fires = before is not None and before.status in (Status.FIRING, Status.FROZEN)
+    fires = before is not None and before.status.fires
     fires = fires or now_ns - active_ns >= watch.for_s * _SECOND_NS
     status = Status.FIRING if fires else Status.PENDING
     since_ns = before.since_ns if before is not None and before.status is status else now_ns

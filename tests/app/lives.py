@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailburn.app.evaluating import Evaluating, Progress
-from tailburn.engine.evaluation import AlertKey, Flip, Status
+from tailburn.engine.evaluation import AlertKey, Flip
 from tailburn.engine.schema import VERDICTS
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.store.api import LogRange
@@ -93,7 +93,7 @@ class Lives:
         return {
             key: (state.since_ns - BEGIN_NS) // MINUTE_NS
             for key, state in self.evaluating.states().items()
-            if state.status in (Status.FIRING, Status.FROZEN)
+            if state.status.fires
         }
 
     def pages(self) -> set[str]:
@@ -102,5 +102,4 @@ class Lives:
 
     def flips(self) -> list[Flip]:
         """All changes so far that have to do with firing."""
-        loud = (Status.FIRING, Status.FROZEN)
-        return [f for f in Alerts(self.database).flips(0) if f.new in loud or f.old in loud]
+        return [f for f in Alerts(self.database).flips(0) if f.new.fires or f.old.fires]

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from tailburn.engine.evaluation import AlertKey, State, Status, evaluate, history_of
+from tailburn.engine.evaluation import AlertKey, State, evaluate, history_of
 from tailburn.engine.names import (
     DEFINITION_LABEL,
     OBJECTIVE_LABEL,
@@ -34,7 +34,6 @@ from tests.rules.promtool import Asked, firing, judge, slo
 pytestmark = pytest.mark.program("promtool")
 
 BEGIN: Final = 28_000_080  # minutes since the epoch: a multiple of an hour
-FIRES: Final = (Status.FIRING, Status.FROZEN)
 COUNTED: Final = (Kind.BURN, Kind.TIER, Kind.DEADLINE, Kind.UNMEASURED)
 CLOCKS = {Clock.TTFT: {Tier.ACCEPTABLE: {"p95": 0.5}}}
 ALL_OF_IT = slo(availability_ratio=0.99, clocks=CLOCKS)
@@ -145,9 +144,7 @@ def asked(slo: Slo, found: list[dict[AlertKey, State]], every: int) -> Iterator[
             continue
         for by in values_of(slo):
             key = watch.key_of(tuple(by.values()))
-            fires = np.array(
-                [key in s and s[key].status in FIRES for s in found[::every]], np.bool_
-            )
+            fires = np.array([key in s and s[key].status.fires for s in found[::every]], np.bool_)
             at = {1, len(fires) - 1}
             if key in keys:
                 changes = np.flatnonzero(np.diff(fires)) + 1
@@ -195,6 +192,6 @@ def test_what_is_compared_does_fire() -> None:
         for course in COURSES.values()
         for states in ours(ALL_OF_IT, course)
         for key, state in states.items()
-        if state.status in FIRES
+        if state.status.fires
     }
     assert fired >= set(COUNTED)

@@ -17,7 +17,6 @@ from tests.rules.promtool import firing, judge, slo
 from tests.rules.test_parity import (
     BEGIN,
     BY_MODEL,
-    FIRES,
     Stretch,
     asked,
     ours,
@@ -43,7 +42,7 @@ def test_a_gap_of_seven_hours_ends_what_fired_in_both(
     found = ours(BY_MODEL, GAP)
     frozen = {k for s in found for k, state in s.items() if state.status is Status.FROZEN}
     assert frozen
-    assert not any(state.status in FIRES for k, state in found[500].items() if k in frozen)
+    assert not any(state.status.fires for k, state in found[500].items() if k in frozen)
     questions = list(asked(BY_MODEL, found, every))
     judge(
         need_program("promtool"), tmp_path, build([BY_MODEL]),
@@ -87,9 +86,7 @@ def test_a_queue_is_stalled_as_in_prometheus(
                 told = {tuple(labels.values()): float(waiting)}
                 history.take_in_flight(one.name, begin_ns + MINUTE_NS, told)
         states, _ = evaluate(watches, history, states, (), begin_ns + MINUTE_NS)
-        stalled = [
-            k for k, s in states.items() if k.alertname == Kind.STALLED and s.status in FIRES
-        ]
+        stalled = [k for k, s in states.items() if k.alertname == Kind.STALLED and s.status.fires]
         assert len(stalled) in (0, len(values_of(one)))
         fires.append(bool(stalled))
     assert any(fires) == (course == "none finishes")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tailburn.engine import histogram
-from tailburn.engine.evaluation import AlertKey, State, Status, evaluate, history_of
+from tailburn.engine.evaluation import AlertKey, State, evaluate, history_of
 from tailburn.engine.names import CLOCK_METRICS, VANTAGE_LABEL
 from tailburn.engine.schema import ROLLUPS
 from tailburn.engine.slo.model import Clock, Completion, Regression, ScaleOut, Slo, Tier
@@ -23,7 +23,6 @@ from tests.rules.promtool import Asked, firing, judge, slo
 pytestmark = pytest.mark.program("promtool")
 
 BEGIN: Final = 28_000_080  # minutes since the epoch: a multiple of an hour
-FIRES: Final = (Status.FIRING, Status.FROZEN)
 TAILS: Final = (Kind.TIER, Kind.SCALE_OUT, Kind.CONSISTENCY, Kind.REGRESSION)
 STEP: Final = 16  # as `/metrics` exposes buckets
 CHAT: Final = slo(
@@ -141,7 +140,7 @@ def asked(slo: Slo, found: list[dict[AlertKey, State]], every: int) -> Iterator[
         key = watch.key
         if watch.interval_s != every * 60 or key.alertname not in TAILS:
             continue
-        fires = np.array([key in s and s[key].status in FIRES for s in found[::every]])
+        fires = np.array([key in s and s[key].status.fires for s in found[::every]])
         changes = (np.flatnonzero(np.diff(fires)) + 1).tolist()
         steps = {len(fires) - 2} | {c - 2 for c in changes} | {c + 1 for c in changes}
         for step in sorted(s for s in steps if 0 <= s < len(fires)):
@@ -169,6 +168,6 @@ def test_what_is_compared_does_fire() -> None:
         for one, clock, stretches, _ in COURSES.values()
         for states in ours(one, clock, stretches)
         for key, state in states.items()
-        if state.status in FIRES
+        if state.status.fires
     }
     assert fired >= set(TAILS)
