@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailburn.app.options import AsJson
-from tailburn.app.slo_commands import SloPaths
+from tailburn.app.options import AsJson, NeededSloPaths
 
 if TYPE_CHECKING:
     from tailburn.engine.slo.course import Stretch
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    paths: SloPaths,
+    paths: NeededSloPaths,
     at: Annotated[
         str,
         typer.Option("--at", metavar="SHARES", help="Shares of bad requests to tell times for."),

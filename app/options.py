@@ -43,18 +43,27 @@ Ago = Annotated[
     str,
     typer.Option("--ago", metavar="TIME", help="Against the same window so long before."),
 ]
-SloPaths = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="PATH...",
-        help="Files of SLOs, folders of them (.yaml, .yml), or - for standard input.",
-        show_default=False,
-    ),
-]
+_SLO_PATHS: Any = typer.Argument(
+    metavar="PATH...",
+    help="Files of SLOs, folders of them (.yaml, .yml), or - for standard input.",
+    show_default=False,
+)
+SloPaths = Annotated[list[Path] | None, _SLO_PATHS]
+NeededSloPaths = Annotated[list[Path], _SLO_PATHS]
 SloInput = Annotated[
     list[Path] | None,
     typer.Option("--input", "-i", metavar="PATH", help="The same; repeatable."),
 ]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE|DIR|-",
+        help="A file (*.yaml), a folder with a file for each SLO, or - for standard output.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")
 ]

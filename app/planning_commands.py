@@ -8,7 +8,9 @@ import typer
 from tailburn.app.options import (
     AsJson,
     Config,
+    Force,
     Model,
+    Output,
     Since,
     SloInput,
     SloPaths,
@@ -41,18 +43,8 @@ def suggest(
             "repeatable.",
         ),
     ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE|DIR|-",
-            help="A file (*.yaml), a folder with a file for each SLO, or - for standard output.",
-        ),
-    ] = Path("-"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are there already.")
-    ] = False,
+    output: Output = Path("-"),
+    force: Force = False,
     store: StoreFolder = None,
     config: Config = None,
     since: Since = None,

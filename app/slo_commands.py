@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailburn.app.options import AsJson
+from tailburn.app.options import AsJson, Force, NeededSloPaths, Output
 from tailburn.app.slo_presets import Preset, preset_text
 
 if TYPE_CHECKING:
@@ -18,24 +18,6 @@ slo_app = typer.Typer(
     help="Files of SLOs: begun, checked, explained, taken from other tools and given to them.",
     no_args_is_help=True,
 )
-
-SloPaths = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH...",
-        help="Files of SLOs, folders of them (*.yaml, *.yml), or - for standard input.",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE|DIR|-",
-        help="A file (*.yaml), a folder with a file for each SLO, or - for standard output.",
-    ),
-]
 
 
 @slo_app.command()
@@ -70,7 +52,7 @@ def init(
 
 
 @slo_app.command()
-def check(paths: SloPaths, json: AsJson = False) -> None:
+def check(paths: NeededSloPaths, json: AsJson = False) -> None:
     """Say all that is wrong with files of SLOs, with file and line; ends with 2 if anything is.
 
     tailburn slo check slo/
@@ -151,7 +133,7 @@ def import_(
 
 @slo_app.command()
 def export(
-    paths: SloPaths,
+    paths: NeededSloPaths,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE|-", help="Default: standard output.")
     ] = Path("-"),
