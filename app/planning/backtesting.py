@@ -17,9 +17,9 @@ from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.incidents import Marked
 from tailburn.engine.backtest.minutes import added_up, columns_for, count, counts_of
 from tailburn.engine.backtest.score import Score, score
-from tailburn.engine.evaluation.history import DEADLINE
 from tailburn.engine.schema import VERDICTS
 from tailburn.engine.slo.burn import Severity
+from tailburn.engine.slo.lateness import DEADLINE
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Window
 

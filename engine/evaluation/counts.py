@@ -24,9 +24,7 @@ from tailburn.engine.evaluation.windows import (
 )
 from tailburn.engine.grouping import F64, I64, distinct, text
 from tailburn.engine.names import UNKNOWN
-
-DEADLINE: Final = "deadline"
-"""The objective whose requests are those with a deadline, and whose bad ones missed it."""
+from tailburn.engine.slo.lateness import DEADLINE
 
 _KEY: Final = ("slo", "objective", "definition", "by")
 _KINDS: Final = ("requests", "bad", "unmeasured")

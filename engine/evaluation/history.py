@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailburn.engine.evaluation.buckets import Buckets, Read
-from tailburn.engine.evaluation.counts import DEADLINE, Budget, Counts, Sums
+from tailburn.engine.evaluation.counts import Budget, Counts, Sums
 from tailburn.engine.evaluation.coverage import Coverage
 from tailburn.engine.evaluation.gauges import InFlight
 from tailburn.engine.evaluation.quantiles import quantiles
@@ -154,6 +154,3 @@ class History:
         if now != self._now:
             self._now = now
             self._sums, self._recent, self._hour = {}, None, None
-
-
-__all__ = ["DEADLINE", "History", "Needs"]

@@ -13,7 +13,10 @@ from tailburn.engine.slo.model import Clock, Slo
 from tailburn.engine.slo.verdicts import Codes, Requests, clock_column, counted, judged, verdicts
 
 DEADLINE: Final = "deadline"
-"""What stands for an objective where deadlines are counted beside budgets."""
+"""What stands for an objective where deadlines are counted beside budgets.
+
+Its requests are those with a deadline, and its bad ones missed it.
+"""
 
 
 def has_deadlines(slo: Slo) -> bool:

@@ -8,7 +8,6 @@ where the plain comparison with yesterday was true for 4 to 28 % of healthy minu
 from collections.abc import Iterator
 from typing import Final
 
-from tailburn.engine.evaluation.counts import DEADLINE
 from tailburn.engine.evaluation.shares import Share, Shares
 from tailburn.engine.names import (
     SLO_DEADLINE_MISSED_METRIC,
@@ -19,6 +18,7 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import Severity
+from tailburn.engine.slo.lateness import DEADLINE, has_deadlines
 from tailburn.engine.slo.model import Clock, Slo
 from tailburn.rules import chance
 from tailburn.rules.alerting import Alert, Kind
@@ -34,11 +34,7 @@ SHORT_MISSES: Final = 5
 LONG_MISSES: Final = 10
 HEALTHY_RATIO: Final = 0.01
 """No more than this misses 1.5 times the p99; what does over 30 min must be more than chance."""
-
-
-def is_counted(slo: Slo) -> bool:
-    """Whether the service sets deadlines for the SLO: it promises a first token."""
-    return slo.source is None and Clock.TTFT in slo.clocks
+is_counted: Final = has_deadlines
 
 
 def rates(slo: Slo) -> Iterator[Rule]:
