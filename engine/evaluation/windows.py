@@ -2,10 +2,10 @@
 
 from typing import Final
 
-MINUTE_NS: Final = 60_000_000_000
-MINUTE_S: Final = 60
-HOUR_S: Final = 3600
-DAY_S: Final = 86_400
+from tailburn.engine.rollup import MINUTE_NS as MINUTE_NS
+from tailburn.engine.slo.burn import DAY_S as DAY_S
+from tailburn.engine.slo.burn import HOUR_S as HOUR_S
+from tailburn.engine.slo.burn import MINUTE_S as MINUTE_S
 
 QUICK_S: Final = 60
 SLOW_S: Final = 240

@@ -9,13 +9,11 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tailburn.engine.grouping import I64
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.model import Calendar, Window
 from tailburn.engine.slo.periods import period_of
-
-I64 = NDArray[np.int64]
 
 NOW_S: Final = burn.HOUR_S
 """The burn rate of now is that of the last hour."""
