@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tailburn.engine.grouping import F64, numbers, text
+from tailburn.engine.grouping import numbers, text, weights
 from tailburn.engine.intervals import quantile_ranks
 from tailburn.engine.names import UNKNOWN, VANTAGES
 
@@ -54,7 +54,7 @@ def trade_off(requests: pa.Table, baseline: pa.Table) -> TradeOff | None:
         replicas, old_replicas = _replicas(requests), _replicas(baseline)
         ratio = tokens / old_tokens
         each = ratio * old_replicas / replicas if replicas and old_replicas else None
-        asked = float(_weight(requests).sum() / _weight(baseline).sum())
+        asked = float(weights(requests).sum() / weights(baseline).sum())
         return TradeOff(vantage, value, old, ratio, each, asked)
     return None
 
@@ -72,11 +72,7 @@ def _p95(requests: pa.Table, column: str) -> tuple[float, float, float] | None:
 
 
 def _tokens(requests: pa.Table) -> float:
-    return float((numbers(requests.column("output_tokens"), 0.0) * _weight(requests)).sum())
-
-
-def _weight(requests: pa.Table) -> F64:
-    return np.maximum(np.rint(numbers(requests.column("weight"), 1.0)), 1.0)
+    return float((numbers(requests.column("output_tokens"), 0.0) * weights(requests)).sum())
 
 
 def _replicas(requests: pa.Table) -> int:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailburn.engine.grouping import I64, distinct, numbers, stacked_text, text
+from tailburn.engine.grouping import I64, distinct, numbers, stacked_text, text, weights
 from tailburn.engine.names import UNKNOWN
 from tailburn.engine.proportions import chance_of_more
 
@@ -145,10 +145,10 @@ def _clients(requests: pa.Table, baseline: pa.Table, by: str) -> tuple[list[str]
 
 
 def _behaviours(table: pa.Table, group: I64 | None, groups: int) -> list[Behaviour]:
-    weight = np.maximum(np.rint(numbers(table.column("weight"), 1.0)), 1)
+    weight = weights(table)
     at = np.zeros(len(table), np.int64) if group is None else group
 
-    def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def summed(values: NDArray[np.float64] | I64) -> NDArray[np.float64]:
         return np.bincount(at, values, groups).astype(np.float64)
 
     def shares(told: Mask, hit: Mask) -> list[Share]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailburn.engine.grouping import F64, I64, numbers
+from tailburn.engine.grouping import F64, I64, numbers, weights
 from tailburn.engine.names import (
     DECODE_HOP_COLUMNS,
     HOPS,
@@ -203,7 +203,7 @@ def measure(requests: pa.Table, clock: Clock) -> Measured:
     seconds = np.stack([numbers(c, np.nan) for c in columns], axis=1)
     measured = ~np.isnan(seconds).all(axis=1)
     hop_ns = np.rint(np.nan_to_num(seconds[measured]) * _NS).astype(np.int64)
-    weight = np.maximum(np.rint(numbers(requests.column("weight"), 1.0)), 1).astype(np.int64)
+    weight = weights(requests)
     return Measured(
         row=np.flatnonzero(measured),
         hop_ns=hop_ns,

@@ -16,6 +16,11 @@ def numbers(column: pa.ChunkedArray, missing: float) -> F64:
     return pc.fill_null(column.cast(pa.float64()), missing).to_numpy()
 
 
+def weights(rows: pa.Table) -> I64:
+    """How many requests each row stands for by its sampling weight: whole, at least one."""
+    return np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1).astype(np.int64)
+
+
 def text(column: pa.ChunkedArray, missing: str) -> pa.ChunkedArray:
     """A column as dictionary of text, null as `missing`."""
     if pa.types.is_dictionary(column.type) and column.null_count == 0:

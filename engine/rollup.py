@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailburn.engine import histogram
-from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, text
+from tailburn.engine.grouping import F64, I64, distinct, numbers, single_chunk, text, weights
 from tailburn.engine.names import (
     CLOCK_COLUMNS,
     DECODE_HOP_COLUMNS,
@@ -62,7 +62,7 @@ def fold(requests: pa.Table, sign: Literal[1, -1] = 1) -> pa.Table:
     dimensions = [text(kept.column(d), UNKNOWN) for d in ROLLUP_DIMENSIONS]
     keys, group = distinct([pa.chunked_array([minute]), *dimensions])
     groups = len(keys[0])
-    weight = np.maximum(np.rint(numbers(kept.column("weight"), 1.0)), 1).astype(np.int64)
+    weight = weights(kept)
     long_enough = numbers(kept.column("output_tokens"), 0) >= TPOT_MIN_OUTPUT_TOKENS
     folded = [_fold_requests(group, weight, groups)]
     for clock in FOLDED_COLUMNS:

@@ -14,7 +14,7 @@ from tailburn.engine.band import BAND_COLUMNS, BandChange, band_change
 from tailburn.engine.batching import LEAST_GROWTH, TRADE_COLUMNS, trade_off
 from tailburn.engine.counterfactual import QUEUE, BadShare, bad_share, queue_burn
 from tailburn.engine.excess import Clock
-from tailburn.engine.grouping import numbers
+from tailburn.engine.grouping import numbers, weights
 from tailburn.engine.store.api import Store
 
 MIX = "mix"
@@ -61,7 +61,7 @@ def _demand(now: pa.Table, before: pa.Table) -> dict[str, float | None]:
 
 
 def _asked(requests: pa.Table) -> tuple[float, float]:
-    weight = np.maximum(np.rint(numbers(requests["weight"], 1.0)), 1.0)
+    weight = weights(requests)
     prompt, cached, output = (
         numbers(requests[name], 0.0) for name in ("prompt_tokens", "cached_tokens", "output_tokens")
     )

@@ -24,7 +24,7 @@ from tailburn.engine.baseline.load import (
     rate_bin,
     token_bin,
 )
-from tailburn.engine.grouping import distinct, numbers, single_chunk, text
+from tailburn.engine.grouping import distinct, numbers, single_chunk, text, weights
 from tailburn.engine.names import UNKNOWN
 from tailburn.engine.schema import USUAL, USUAL_DIMENSIONS
 
@@ -48,7 +48,7 @@ def fold(
 
     `hour_ns` is the hour that they count to; None: each to that in which it was received.
     """
-    weight = np.maximum(np.rint(numbers(requests.column("weight"), 1.0)), 1).astype(np.int64)
+    weight = weights(requests)
     hour = requests.column("received_ns").to_numpy() // HOUR_NS * HOUR_NS
     hour = hour if hour_ns is None else np.full(len(requests), hour_ns)
     met = ~np.isnan(seen.rate_per_s) & (numbers(requests.column("tombstone"), 0) == 0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailburn.engine.baseline.pooling import Series, keys_of, parents
-from tailburn.engine.grouping import F64, numbers
+from tailburn.engine.grouping import F64, numbers, weights
 from tailburn.engine.schema import USUAL_DIMENSIONS
 
 Mask = NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Lateness:
             value = numbers(requests.column(clock), np.nan)
             judged |= ~np.isnan(value) & ~np.isnan(limit_s)
             late |= (value > limit_s) & settled
-        weight = np.maximum(np.rint(numbers(requests.column("weight"), 1.0)), 1)
+        weight = weights(requests)
         names, own = series
         both = [np.bincount(own[m], weight[m], len(names)).astype(int) for m in (judged, late)]
         for name, with_deadline, missed in zip(names, *(b.tolist() for b in both), strict=True):
