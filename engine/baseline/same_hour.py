@@ -30,6 +30,7 @@ from tailburn.engine.grouping import F64, I64, numbers
 DAYS: Final = 3
 MINIMUM_COUNT: Final = 300  # with fewer, the 95 % upper bound of p99 lies above all of them
 _SECOND_NS: Final = 1e9
+Mask = NDArray[np.bool_]
 _READ: Final = ("minute_ns", "count", "min_s", "max_s", "buckets", "counts")
 
 
@@ -52,9 +53,14 @@ class Baseline:
     pooled: tuple[str, ...]  # dimensions given up to have enough; empty: the series' own
     days: tuple[tuple[Day, int, int, float | None], ...]  # state, requests, left out, value in s
     own_count: int  # requests of the series itself, all days, none left out
-    reasons: tuple[str, ...]  # of the incidents within these hours
+    day_reasons: tuple[tuple[str, ...], ...]  # of the incidents that each day left out
     needs_s: float | None  # until its own first baseline; None: it is not young, or too rare
     soonest_s: float | None  # until the first one of any level that has none yet
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Of the incidents within these hours."""
+        return tuple(sorted({reason for day in self.day_reasons for reason in day}))
 
     def told(self) -> str:
         """In words: value, parent, days, and how much longer a young series takes."""
@@ -93,7 +99,8 @@ class Baselines:
     own_count: I64
     needs_s: F64  # nan: has its own, or at this rate never
     soonest_s: F64  # until a baseline of its own or of a parent that has none yet; nan: likewise
-    reasons: tuple[tuple[str, ...], ...]  # per day, of incidents of any series
+    groups: tuple[I64, ...]  # per level: the group of each series
+    fired: tuple[tuple[tuple[str, Mask], ...], ...]  # per day: reason, and the series it was of
 
     def __len__(self) -> int:
         return len(self.value_s)
@@ -113,14 +120,20 @@ class Baselines:
                 strict=True,
             )
         )
-        told = {
-            r for (_, _, out, _), why in zip(days, self.reasons, strict=True) if out for r in why
-        }
         pooled = tuple(n for n in self.by if n not in kept) if used >= 0 else ()
         own = int(self.own_count[row])
         value, needs = _known(self.value_s[row]), _known(self.needs_s[row])
         soonest = _known(self.soonest_s[row])
-        return Baseline(names, value, pooled, days, own, tuple(sorted(told)), needs, soonest)
+        return Baseline(names, value, pooled, days, own, self._reasons(row), needs, soonest)
+
+    def _reasons(self, row: int) -> tuple[tuple[str, ...], ...]:
+        """Per day, of the incidents of any series that was pooled."""
+        group = self.groups[self.level[row]]
+        alike = group == group[row]
+        return tuple(
+            tuple(sorted({reason for reason, hit in day if (hit & alike).any()}))
+            for day in self.fired
+        )
 
 
 def hours(now_ns: int, days: int = DAYS) -> list[tuple[int, int]]:
@@ -154,15 +167,19 @@ def same_hour(
     minute = rows.column("minute_ns").to_numpy()
     tree = parents(series, by)
     sums = [_Level.empty(group, size, days) for _, group, size in tree]
-    reasons = []
+    spoke: list[tuple[tuple[str, Mask], ...]] = []
     for day, (since, until) in enumerate(hours(now_ns, days)):
         here = np.flatnonzero((minute >= since) & (minute < until))
         chosen, member = _at(rows, here), own[here]
-        fired = within(incidents, since, until)
-        reasons.append(tuple(sorted({incident.reason for incident in fired})))
         out = np.zeros(len(here), np.bool_)
-        for incident in fired:
-            out |= rows_of(incident, chosen)
+        of_day = []
+        for incident in within(incidents, since, until):
+            rows_out = rows_of(incident, chosen)
+            out |= rows_out
+            of_day.append(
+                (incident.reason, np.bincount(member[rows_out], minlength=len(series)) > 0)
+            )
+        spoke.append(tuple(of_day))
         count = numbers(chosen.column("count"), 0)
         lost = np.rint(np.bincount(member[out], count[out], len(series))).astype(np.int64)
         if out.any():
@@ -172,7 +189,7 @@ def same_hour(
             level.take(day, left.grouped(level.group, level.size) if depth else left, lost, q)
     rate, first = _seen(rows, own, len(series), now_ns)
     found = [level.judged(rate, first, now_ns, minimum) for level in sums]
-    return _chosen(tuple(by), series, tuple(kept for kept, _, _ in tree), found, reasons)
+    return _chosen(tuple(by), series, tree, found, spoke)
 
 
 @dataclass(frozen=True)
@@ -242,9 +259,9 @@ class _Level:
 def _chosen(
     by: tuple[str, ...],
     series: pa.Table,
-    levels: tuple[tuple[str, ...], ...],
+    tree: Sequence[tuple[tuple[str, ...], I64, int]],
     found: Sequence[_Judged],
-    reasons: Sequence[tuple[str, ...]],
+    fired: Sequence[tuple[tuple[str, Mask], ...]],
 ) -> Baselines:
     """The first level with a baseline, for each series; the last one where there is none."""
     has = np.array([~np.isnan(judged.value_s) for judged in found])
@@ -253,7 +270,7 @@ def _chosen(
     return Baselines(
         by=by,
         series=series,
-        levels=levels,
+        levels=tuple(kept for kept, _, _ in tree),
         level=level,
         value_s=np.stack([j.value_s for j in found])[level, every],
         day_value_s=np.stack([j.day_value_s for j in found])[level, every],
@@ -263,7 +280,8 @@ def _chosen(
         own_count=(found[0].count + found[0].left_out).sum(axis=1),
         needs_s=found[0].needs_s,
         soonest_s=np.fmin.reduce(np.stack([j.needs_s for j in found])),
-        reasons=tuple(reasons),
+        groups=tuple(group for _, group, _ in tree),
+        fired=tuple(fired),
     )
 
 

@@ -22,23 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine.baseline import cells as cell
-from tailburn.engine.baseline.arrivals import SLOT_NS, SLOTS, Arrivals
+from tailburn.engine.baseline.arrivals import SLOT_NS, Arrivals
 from tailburn.engine.baseline.deadline import MINIMUM_COUNT, Learnt
 from tailburn.engine.baseline.lateness import Lateness
-from tailburn.engine.baseline.load import (
-    DAY_NS,
-    HOUR_NS,
-    UNTOLD_HITS,
-    Matched,
-)
+from tailburn.engine.baseline.load import DAY_NS, HOUR_NS, Matched
+from tailburn.engine.baseline.loads import PLACE, Loads
 from tailburn.engine.baseline.pooling import series_of
-from tailburn.engine.grouping import F64, I64, numbers
+from tailburn.engine.grouping import F64, I64
 from tailburn.engine.names import VANTAGES
 from tailburn.engine.schema import USUAL, USUAL_DIMENSIONS
 
 KEPT_DAYS: Final = 7
-PLACE: Final = ("service", "pool", "model", "replica")
-"""What a load is of: all requests that the same replica serves."""
 CLOCKS: Final = tuple(f"{clock}_{at}_s" for clock in ("ttft", "tpot") for at in VANTAGES)
 NEEDED: Final = (
     *dict.fromkeys((*USUAL_DIMENSIONS, *PLACE)),
@@ -85,7 +79,7 @@ class Usual:
         self._past, self._minimum = past, minimum
         self._days: _Days | None = None
         self._learnt: Learnt | None = None
-        self._arrivals = Arrivals()
+        self._loads = Loads()
         self._hour_ns: int | None = None
         self._open: list[pa.Table] = []
         self._open_rows = 0
@@ -101,7 +95,7 @@ class Usual:
         """
         rows = requests.select(list(NEEDED))
         whole = {clock: np.full(len(rows), np.nan) for clock in CLOCKS}
-        slot = self._slots(rows.column("received_ns").to_numpy())
+        slot = self._loads.slots(rows.column("received_ns").to_numpy())
         hour_ns = slot * SLOT_NS // HOUR_NS * HOUR_NS
         ends = [0, *(np.flatnonzero(np.diff(hour_ns)) + 1).tolist(), len(rows)]
         for begin, end in zip(ends, ends[1:], strict=False):
@@ -120,7 +114,7 @@ class Usual:
     def state(self) -> dict[str, Any]:
         """All that isn't among the rows taken, as JSON can hold it."""
         return {
-            "arrivals": self._arrivals.state(),
+            "arrivals": self._loads.arrivals.state(),
             "hour_ns": self._hour_ns,
             "lateness": self._lateness.state(),
             "open": _packed(self._merged()),
@@ -128,7 +122,7 @@ class Usual:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave; `past` then has the rows taken before it."""
-        self._arrivals = Arrivals.restore(state["arrivals"])
+        self._loads = Loads(Arrivals.restore(state["arrivals"]))
         self._hour_ns = state["hour_ns"]
         self._lateness = Lateness.restore(state["lateness"])
         self._open = [_unpacked(state["open"])]
@@ -139,27 +133,8 @@ class Usual:
         """Cells of the hour that runs, so far."""
         return self._merged()
 
-    def _slots(self, received_ns: I64) -> I64:
-        """The slot that each request counts to, in their order.
-
-        One that comes after a request of a later slot counts to that, unless the clock was set
-        back: by more than the load looks back.
-        """
-        slot, last = received_ns // SLOT_NS, self._arrivals.slot
-        begin = 0
-        while begin < len(slot):
-            rest = np.maximum.accumulate(np.concatenate([[last], slot[begin:]]))[1:]
-            back = np.flatnonzero(slot[begin:] < rest - SLOTS)
-            end = begin + int(back[0]) if len(back) else len(slot)
-            whole = rest[: end - begin]
-            if end < len(slot):
-                last = int(slot[end])
-            slot[begin:end] = whole
-            begin = end
-        return slot
-
     def _take_hour(self, rows: pa.Table, slot: I64, learnt: Learnt) -> DeadlineS:
-        seen = self._seen(rows, slot)
+        seen = self._loads.met(rows, slot)
         series = series_of(rows, USUAL_DIMENSIONS)
         # One that ended before its first token may be late as well: no clock is left out.
         known = [clock for clock in CLOCKS if learnt.knows(clock)]
@@ -192,24 +167,6 @@ class Usual:
         self._closed.append(cells)
         days.add(_learnable(cells))
         self._open, self._open_rows = [], 0
-
-    def _seen(self, rows: pa.Table, slot: I64) -> Matched:
-        """The load that each request met; it is then counted to it."""
-        places, place = series_of(rows, PLACE)
-        weight = np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1)
-        rate = np.full(len(rows), np.nan)
-        ends = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), len(rows)]
-        for begin, end in zip(ends, ends[1:], strict=False):
-            self._arrivals.begin(int(slot[begin]))
-            here = place[begin:end]
-            met = np.unique(here)
-            of_place = np.zeros(len(places))
-            of_place[met] = self._arrivals.rates_per_s([places[i] for i in met.tolist()])
-            rate[begin:end] = of_place[here]
-            counts = np.rint(np.bincount(here, weight[begin:end])).astype(np.int64)
-            for i in met.tolist():
-                self._arrivals.add(places[i], int(counts[i]))
-        return Matched(rate, np.full(len(rows), UNTOLD_HITS))
 
     def _learn(self, rows: pa.Table, seen: Matched) -> None:
         more = cell.fold(rows, seen, USUAL_DIMENSIONS, CLOCKS, self._hour_ns)
