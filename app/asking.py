@@ -11,7 +11,10 @@ _TIMEOUT_S: Final = 30.0
 
 
 def ask(
-    url: str, path: str, token: str | None, parameters: Mapping[str, str] | None = None
+    url: str,
+    path: str,
+    token: str | None,
+    parameters: Mapping[str, str | list[str]] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows that `path` of the web port at `url` answers with. Raises UserError."""
     headers = {"authorization": f"Bearer {token}"} if token else {}

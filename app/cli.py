@@ -28,7 +28,7 @@ from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.rules_scaling_commands import scaling
 from tailburn.app.signals_commands import signals_app
 from tailburn.app.slo_commands import slo_app
-from tailburn.app.standing_commands import budget
+from tailburn.app.standing_commands import baselines, budget
 from tailburn.app.token_commands import token_app
 
 cli = typer.Typer(
@@ -49,6 +49,7 @@ rules_app.command("check")(check_rules)
 rules_app.command("test")(test_rules)
 rules_app.command("scaling")(scaling)
 cli.command()(budget)
+cli.command()(baselines)
 slo_app.command()(explain)
 slo_app.command()(simulate)
 slo_app.command()(suggest)

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.app.alert_log import explained, tell_edit, tell_flips, tell_gap, tell_set_back
-from tailburn.app.incidents import LOOKED_BACK_NS, Incidents
+from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
+from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation import AlertKey, State, Watch, evaluate, history_of
 from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.gauges import EngineGauges, Key
@@ -164,6 +165,10 @@ class Evaluating:
     def states(self) -> dict[AlertKey, State]:
         """Alerts that are pending, firing or frozen."""
         return dict(self._states)
+
+    def incidents(self, now_ns: int) -> list[Incident] | None:
+        """What fired in the three days before, as written down; None: nothing was evaluated."""
+        return fired_lately(self._alerts, self._versions, now_ns)
 
     def in_flight(self) -> dict[Key, float]:
         """Requests in flight now, by SLO, as engines and gateways show them."""

@@ -1,11 +1,15 @@
 """Stretches in which an SLO was in trouble, from the changes of its alerts."""
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation import AlertKey, Flip, State
 from tailburn.engine.slo.burn import Severity
+from tailburn.engine.store.state.alerts import Alerts
+from tailburn.engine.store.state.versions import Versions
 from tailburn.rules.alerting import Kind
 
 LOOKED_BACK_NS: Final = 73 * 3_600_000_000_000
@@ -40,6 +44,22 @@ class Incidents:
 
     def all(self) -> list[Incident]:
         return [*self._over, *(_incident(k, since_ns, None) for k, since_ns in self._since.items())]
+
+
+def fired_lately(alerts: Alerts, versions: Versions, now_ns: int) -> list[Incident] | None:
+    """What fired in the last three days, as dimensions of requests; None: nothing ever was asked.
+
+    An alert speaks of what its SLO selects, and of its own values of `by`.
+    """
+    standing = alerts.standing()
+    if standing.minute_ns is None:
+        return None
+    selects = {row.slo: json.loads(row.document)["slo"]["select"] for row in versions.all()}
+    found = Incidents(alerts.flips(now_ns - LOOKED_BACK_NS), standing.states).all()
+    return [
+        replace(incident, where={**selects.get(incident.where["slo"], {}), **incident.where})
+        for incident in found
+    ]
 
 
 def _counts(key: AlertKey) -> bool:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -67,6 +67,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are the
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")
 ]
+
+BASELINE_BY: Final = "model,request_type,replica"
+BASELINE_CLOCKS: Final = "ttft,tpot,e2e"
+BASELINE_OVER: Final = "15m"
 
 
 Command = TypeVar("Command", bound=Callable[..., None])

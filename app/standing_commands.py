@@ -1,10 +1,20 @@
-"""`tailburn budget` and the options by which a running service is asked instead of a store."""
+"""`tailburn budget`, `tailburn baselines`, and how a service is asked instead of a store."""
 
 from typing import Annotated
 
 import typer
 
-from tailburn.app.options import AsJson, Config, StoreFolder, Until
+from tailburn.app.options import (
+    BASELINE_BY,
+    BASELINE_CLOCKS,
+    BASELINE_OVER,
+    AsJson,
+    Config,
+    Model,
+    StoreFolder,
+    Until,
+    Where,
+)
 
 ServiceUrl = Annotated[
     str | None,
@@ -41,3 +51,41 @@ def budget(
     from tailburn.app.standing.budgets import show_budgets
 
     show_budgets(store, config, url, token, slo, until, json)
+
+
+def baselines(
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="COLUMNS", help="What tells series apart."),
+    ] = BASELINE_BY,
+    clock: Annotated[
+        str,
+        typer.Option(
+            "--clock", metavar="NAMES", help="Such as ttft, or ttft_gateway_s for one vantage."
+        ),
+    ] = BASELINE_CLOCKS,
+    over: Annotated[
+        str,
+        typer.Option("--over", metavar="TIME", help="How long the present is, up to --until."),
+    ] = BASELINE_OVER,
+    url: ServiceUrl = None,
+    token: ReadToken = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    until: Until = None,
+    model: Model = None,
+    where: Where = None,
+    json: AsJson = False,
+) -> None:
+    """The tail now against this hour of the days before, and deadlines at the load there is.
+
+    With what each baseline rests on, and how much longer it takes where there is none yet.
+
+    tailburn baselines --store var/tailburn --by model,replica --clock ttft
+
+    tailburn baselines --url http://localhost:9464 --model llama --json
+    """
+    from tailburn.app.standing.baselines import Options, show_baselines
+
+    options = Options(by, clock, over, until, model, where or ())
+    show_baselines(store, config, url, token, options, json)

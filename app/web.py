@@ -11,6 +11,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.types import ASGIApp
 
 from tailburn.app.answers.alerts import alert_rows
+from tailburn.app.answers.baselines import baseline_rows
+from tailburn.app.answers.baselines_asked import asked_for
 from tailburn.app.answers.budgets import budget_rows
 from tailburn.app.answers.hops import excess_rows, hop_rows
 from tailburn.app.answers.promises import promises_of
@@ -23,6 +25,7 @@ from tailburn.app.errors import UserError
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
+from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
 from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.access import Gate, Refusal, Scope
 from tailburn.engine.store.api import Store, StoreError
@@ -133,6 +136,19 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
         promises = promises_of(behind.evaluating.slos)
         tenant = _seen_tenant(request, behind.gate)
         return _json(budget_rows(behind.store, promises, behind.now_ns(), slo=slo, tenant=tenant))
+
+    @app.get("/api/baselines")
+    def baselines(
+        asked: Asked,
+        by: str = BASELINE_BY,
+        clock: str = BASELINE_CLOCKS,
+        over: str = BASELINE_OVER,
+    ) -> Response:
+        if asked.window.since_ns is not None:
+            raise UserError("since: baselines have a present, `over`, up to `until`")
+        now_ns = asked.window.until_ns or behind.now_ns()
+        wanted = asked_for(now_ns, over, by, clock, asked.where)
+        return _json(baseline_rows(behind.store, wanted, behind.evaluating.incidents(now_ns)))
 
     @app.get("/api/balance")
     def balance(request: Request) -> Response:

@@ -127,7 +127,7 @@ def _from_histogram(
         count=count,
         unmeasured=max(total - count, 0),
         quantiles=tuple(
-            Quantile(q, value, _is_thin(q, count))
+            Quantile(q, value, is_thin(q, count))
             for q, value in zip(QUANTILES, values, strict=True)
             if value is not None
         ),
@@ -192,7 +192,7 @@ def _from_values(
         count=round(float(share.sum())),
         unmeasured=missing,
         quantiles=tuple(
-            Quantile(q, weighted_quantile(known, share, q), _is_thin(q, effective))
+            Quantile(q, weighted_quantile(known, share, q), is_thin(q, effective))
             for q in QUANTILES
         ),
         min_s=float(known.min()),
@@ -206,7 +206,8 @@ def _unmeasured(names: Mapping[str, str], clock: str, total: int, source: Source
     return Tail(names, clock, 0, total, (), None, None, 0.0, source)
 
 
-def _is_thin(q: float, effective_count: float) -> bool:
+def is_thin(q: float, effective_count: float) -> bool:
+    """Whether fewer than one request is expected beyond the quantile `q` of so many."""
     return round(effective_count * (1 - q), 6) < 1
 
 

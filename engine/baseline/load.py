@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailburn.engine import rollup
 from tailburn.engine.grouping import F64, I64, numbers
@@ -35,6 +36,10 @@ class Matched:
 
     rate_per_s: F64
     hit_bin: I64  # tenths of the prefix-hit ratio
+
+    def of(self, rows: I64 | NDArray[np.bool_]) -> "Matched":
+        """Of some of the requests."""
+        return Matched(self.rate_per_s[rows], self.hit_bin[rows])
 
 
 def hit_bin(ratio: F64) -> I64:

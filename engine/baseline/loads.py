@@ -52,7 +52,7 @@ class Loads:
         places, place = series_of(rows, PLACE)
         weight = np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1)
         rate = np.full(len(rows), np.nan)
-        ends = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), len(rows)]
+        ends = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), len(rows)] if len(rows) else []
         for begin, end in zip(ends, ends[1:], strict=False):
             self.arrivals.begin(int(slot[begin]))
             here = place[begin:end]

@@ -94,7 +94,7 @@ async def test_probes_need_no_token_and_say_what_is_missing(web: Web) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/metrics", "/api/tails", "/api/requests", "/api/hops", f"/api/traces/{TRACE}",
-     "/api/balance", "/api/openapi.json", "/nothing"],
+     "/api/balance", "/api/baselines", "/api/openapi.json", "/nothing"],
 )  # fmt: skip
 async def test_nothing_else_is_shown_without_a_token(web: Web, path: str) -> None:
     assert (await web.get(path, None)).status_code == 401
@@ -111,6 +111,8 @@ async def test_answers_are_those_of_the_command_line(web: Web) -> None:
     assert {r["owner"] for r in hops if r["hop"] == "total"} == {"gateway", None}
     trace = (await web.get(f"/api/traces/{TRACE}")).json()
     assert [s["hop"] for s in trace["spans"]] == ["client", None]
+    usual = rows(await web.get("/api/baselines?by=model&clock=ttft"))
+    assert {r["model"]: r["now"]["requests"] for r in usual} == {"llama": 12, "qwen": 8}
     assert rows(await web.get("/api/balance"))[0]["received"] == 3
 
 
@@ -124,6 +126,8 @@ async def test_a_window_is_relative_to_the_service_s_clock(web: Web) -> None:
 @pytest.mark.parametrize(
     ("path", "detail"),
     [
+        ("/api/baselines?by=colour", "dimension 'colour' is not known"),
+        ("/api/baselines?since=1h", "baselines have a present, `over`"),
         ("/api/tails?by=colour", "can't group by 'colour'"),
         ("/api/requests?where=colour%3Dred", "requests has no column 'colour'"),
         ("/api/requests?since=soon", "want a duration"),
@@ -143,6 +147,7 @@ async def test_a_tenant_sees_its_own_data_only(web: Web) -> None:
     web.series.observe(make_rows(queue_s=[0.1, 0.2], tenant=["alpha", "beta"]))
     assert not rows(await web.get("/api/requests", ALPHA))
     assert not rows(await web.get("/api/tails?where=tenant%3Dbeta", ALPHA))
+    assert not rows(await web.get("/api/baselines?where=tenant%3Dbeta", ALPHA))
     assert (await web.get(f"/api/traces/{TRACE}", ALPHA)).status_code == 400
     assert (await web.get("/api/balance", ALPHA)).status_code == 403
     mine, all_ = (await web.get("/metrics", ALPHA)).text, (await web.get("/metrics")).text
