@@ -14,10 +14,9 @@ from tailburn.engine.baseline.same_hour import MINIMUM_COUNT
 
 _NAMES: Final = {name: name.removesuffix("_s") for name in COLUMNS.values()} | {"p999_s": "p99.9"}
 _STATES: Final = {
-    "thin": "thin",
-    "excluded": "left out",
+    "thin": "{:,} requests",
     "empty": "no request",
-    "young": "not there yet",
+    "young": "it was not there",
 }
 _LIKE: Final = {
     "uncached": "uncached prompt tokens",
@@ -87,13 +86,13 @@ def _longer(seconds: float | None, word: str) -> str:
 
 
 def _day(day: dict[str, Any]) -> str:
-    told = f"{day['days_ago']} d ago {_STATES.get(day['state'], '')}".rstrip()
-    if day["state"] == "thin":
-        told += f" ({day['requests']:,} requests)"
-    if day["left_out"]:
-        why = ", ".join(day["left_out_for"])
-        told += f" ({day['left_out']:,} left out: {why})"
-    return told
+    ago, why = f"{day['days_ago']} d ago", ", ".join(day["left_out_for"])
+    out = f"{day['left_out']:,} requests left out for {why}"
+    if day["state"] == "used":
+        return f"{ago} {out}"
+    if day["state"] == "excluded":
+        return f"{ago} not used: {out}"
+    return f"{ago} not used: {_STATES[day['state']].format(day['requests'])}"
 
 
 def _deadline_table(rows: Sequence[Row], by: Sequence[str]) -> Table:

@@ -155,7 +155,8 @@ def test_what_fired_is_taken_from_the_state_of_the_store(run: Run, tmp_path: Pat
 
     told = run("baselines", "--store", tmp_path, *until((tmp_path, now_ns)), "--clock", "ttft")
 
-    assert "1 d ago left out (" in told.out and "left out: TailburnBudgetBurn)" in told.out
+    assert "1 d ago not used: 3," in told.out
+    assert "requests left out for TailburnBudgetBurn" in told.out
     assert "no alert was ever evaluated" not in told.err
 
 
