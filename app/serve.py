@@ -26,6 +26,7 @@ from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
 from tailburn.app.memory import keep_freed_memory
+from tailburn.app.mixes import MixWatch
 from tailburn.app.opening import refuse_foreign, store_of
 from tailburn.app.parts import catalogue_of, reads_metrics, rules_of
 from tailburn.app.selftrace import SelfTrace
@@ -126,6 +127,7 @@ class Service:
         self._evaluating = Evaluating(
             slos, state, self._clock.now_ns, is_told=settings.clock == "telemetry"
         )
+        self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
@@ -234,13 +236,14 @@ class Service:
         stack.push_async_callback(grpc.stop, GRACE_S)
 
     async def _upkeep(self, collecting: Collecting) -> None:
-        """Write down which tokens were used, merge and drop past hours, every minute."""
+        """Every minute: tokens that were used, hours that are past, the mix of requests."""
         while True:
             await asyncio.sleep(UPKEEP_S)
             now_ns = self._clock.now_ns()
             try:
                 await asyncio.to_thread(self._gate.record_use, now_ns)
                 await asyncio.to_thread(collecting.compact, now_ns)
+                await asyncio.to_thread(self._mixes.look, collecting.store, now_ns)
             except Exception:
                 # The next minute tries again; taking telemetry must not end for it.
                 log.exception("upkeep of the store failed")
@@ -261,6 +264,7 @@ class Service:
             series=self._series,
             slo_series=self._slo_series,
             evaluating=self._evaluating,
+            mixes=self._mixes,
             health=health_registry(
                 self._doors,
                 self._series,

@@ -25,6 +25,7 @@ from tailburn.app.errors import UserError
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
+from tailburn.app.mixes import MixWatch
 from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
 from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.access import Gate, Refusal, Scope
@@ -44,6 +45,7 @@ class Behind:
     series: RequestSeries
     slo_series: SloSeries
     evaluating: Evaluating
+    mixes: MixWatch
     health: CollectorRegistry
     balance: Callable[[], Rows]
     not_ready: Callable[[], str | None]
@@ -79,6 +81,7 @@ def _add_metrics(app: FastAPI, behind: Behind) -> None:
     def metrics(request: Request) -> Response:
         tenant = _seen_tenant(request, behind.gate)
         text = behind.series.render(tenant) + behind.slo_series.render(_scraper(request), tenant)
+        text += behind.mixes.render(tenant)
         body = text.encode() + generate_latest(behind.health)
         return Response(body, media_type=CONTENT_TYPE_LATEST)
 

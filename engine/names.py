@@ -129,6 +129,10 @@ SLO_SLOW_SECONDS_METRIC: Final = "tailburn_slo_slow_seconds_total"
 SLO_EXCESS_SECONDS_METRIC: Final = "tailburn_slo_excess_seconds_total"
 # Labels: slo and `by`. Requests of which something was seen and that have not finished.
 SLO_IN_FLIGHT_METRIC: Final = "tailburn_slo_in_flight_requests"
+# Labels: slo and measure. How far a day's requests are from those the SLO was made of.
+SLO_MIX_INDEX_METRIC: Final = "tailburn_slo_mix_stability_index"
+SLO_MIX_MOVED_METRIC: Final = "tailburn_slo_mix_moved"
+MEASURE_LABEL: Final = "measure"
 SLO_LABEL: Final = "slo"
 OBJECTIVE_LABEL: Final = "objective"
 DEFINITION_LABEL: Final = "definition"

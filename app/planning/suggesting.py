@@ -17,6 +17,7 @@ from tailburn.engine.problems import nearest
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.verdicts import NEEDED_COLUMNS, clock_column
+from tailburn.engine.suggest.mixed import NEEDED as MIX_COLUMNS
 from tailburn.engine.suggest.proposal import Proposal, Thin, names_of, thin
 from tailburn.engine.suggest.quiet import Alerts, Chosen, Wanted, quiet
 from tailburn.engine.suggest.seen import CLOCKS, Class, Seen
@@ -80,7 +81,9 @@ def checked_by(text: str) -> tuple[str, ...]:
 def _seen(stretch: Stretch, wanted: Wanted) -> Seen:
     clocks = [clock_column(clock, wanted.vantage) for clock in CLOCKS]
     seen = Seen(wanted.by, wanted.vantage)
-    for rows in stretch.rows([*NEEDED_COLUMNS, *clocks, *wanted.by], "reading what was healthy"):
+    for rows in stretch.rows(
+        [*NEEDED_COLUMNS, *MIX_COLUMNS, *clocks, *wanted.by], "reading what was healthy"
+    ):
         seen.take(rows)
     if next(seen.classes(), None) is None:
         raise UserError("no data: nothing in that time fits")

@@ -1,6 +1,7 @@
 """A document whose form is right, as the promise that the rest of the program knows."""
 
 from tailburn.engine.slo.document import Document
+from tailburn.engine.slo.mix import LENGTHS
 from tailburn.engine.slo.model import (
     QUANTILES,
     Calendar,
@@ -8,6 +9,7 @@ from tailburn.engine.slo.model import (
     Completion,
     EngineSource,
     Exclude,
+    Mix,
     Place,
     QuerySource,
     Regression,
@@ -20,6 +22,7 @@ from tailburn.engine.slo.model import (
 )
 from tailburn.engine.slo.spec import Clocks, ServingSlo, Spec, Thresholds
 from tailburn.engine.slo.spec import Exclude as ExcludeForm
+from tailburn.engine.slo.spec import Mix as MixForm
 
 DEFAULT_WINDOW_S = 30 * 86_400.0
 
@@ -46,6 +49,7 @@ def build(form: ServingSlo, document: Document) -> Slo:
         source=_source(spec),
         runbook_url=metadata.links.runbook,
         dashboard_url=metadata.links.dashboard,
+        mix=_mix(metadata.mix),
     )
 
 
@@ -87,6 +91,22 @@ def _regression(spec: Spec) -> Regression | None:
 def _scale_out(spec: Spec) -> ScaleOut | None:
     form = spec.scale_out
     return ScaleOut(form.at, form.hold) if form else None
+
+
+def _mix(form: MixForm | None) -> Mix | None:
+    if form is None:
+        return None
+    lengths = {
+        name: dict(sorted(getattr(form, name).items(), key=lambda one: int(one[0])))
+        for name in LENGTHS
+    }
+    kinds = {
+        "model": dict(form.model),
+        "streamed": {str(k).lower(): v for k, v in form.streamed.items()},
+    }
+    return Mix(
+        form.requests, {name: shares for name, shares in (lengths | kinds).items() if shares}
+    )
 
 
 def _exclude(form: ExcludeForm) -> Exclude:

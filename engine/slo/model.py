@@ -118,6 +118,14 @@ class Exclude:
 
 
 @dataclass(frozen=True)
+class Mix:
+    """The requests that an SLO was made of: shares by measure and class (`engine.slo.mix`)."""
+
+    requests: int
+    shares: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
 class EngineSource:
     """An engine's own histograms on a Prometheus, where no spans are collected."""
 
@@ -164,6 +172,7 @@ class Slo:
     source: Source | None = None  # None: the service's own counters
     runbook_url: str | None = None
     dashboard_url: str | None = None
+    mix: Mix | None = None  # None: it was not made of requests that were seen
 
     @property
     def team(self) -> str:

@@ -157,6 +157,20 @@ def _objective(value: Any) -> float:
     return ratio
 
 
+def _mix_share(value: Any) -> float:
+    ratio = read_percent(_line(value))
+    if ratio is None or ratio > 1:
+        raise _wanted("is no per cent; want one from 0% to 100%")
+    return ratio
+
+
+def _tokens(value: Any) -> str:
+    text = _line(value)
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise _wanted("is no number of tokens; want a whole number such as 512")
+    return str(int(text))
+
+
 def _window(value: Any) -> float:
     if isinstance(value, dict):
         raise _wanted("is a mapping; want a time such as 30d, or in its place `calendar: month`")
@@ -245,6 +259,12 @@ Share = Annotated[
         {"anyOf": [{"type": "string", "pattern": SHARE_PATTERN}, {"type": "number", "minimum": 50}]}
     ),
 ]
+MixShare = Annotated[
+    float,
+    BeforeValidator(_mix_share),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": SHARE_PATTERN}, {"type": "number"}]}),
+]
+Tokens = Annotated[str, BeforeValidator(_tokens), schema("string", pattern=r"^[0-9]{1,9}$")]
 Query = Annotated[
     str,
     BeforeValidator(_query),

@@ -16,10 +16,12 @@ from tailburn.engine.slo.readers import (
     Line,
     Link,
     Listed,
+    MixShare,
     Name,
     OwnLabel,
     Query,
     Share,
+    Tokens,
     WindowTime,
     number,
     schema,
@@ -80,6 +82,25 @@ class Links(Part):
     dashboard: Link | None = None
 
 
+class Mix(Part):
+    """The requests that the figures were made of, as `tailburn slo suggest` writes it."""
+
+    requests: Annotated[int, BeforeValidator(whole(1, 999_999_999)), schema("integer", minimum=1)]
+    uncached_tokens: dict[Tokens, MixShare] = Field(
+        default_factory=dict, description="Shares by uncached prompt tokens, from so many on."
+    )
+    prompt_tokens: dict[Tokens, MixShare] = Field(
+        default_factory=dict, description="Shares by prompt tokens, from so many on."
+    )
+    output_tokens: dict[Tokens, MixShare] = Field(
+        default_factory=dict, description="Shares by output tokens, from so many on."
+    )
+    model: dict[Line, MixShare] = Field(default_factory=dict, description="Shares by model.")
+    streamed: dict[Flag, MixShare] = Field(
+        default_factory=dict, description="Shares of what was streamed, true, and what not."
+    )
+
+
 class Metadata(Part):
     """What the SLO is called; a change here keeps the budget and its history."""
 
@@ -88,6 +109,10 @@ class Metadata(Part):
         default_factory=dict, description="`team` is who is paged."
     )
     links: Links = Links()
+    mix: Mix | None = Field(
+        default=None,
+        description="What the figures were made of: a notice comes when requests have changed.",
+    )
 
 
 class Completion(Part):

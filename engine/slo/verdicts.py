@@ -82,6 +82,12 @@ class Requests:
         mask: Mask = codes == known.get(value, -1)
         return mask
 
+    def texts(self, column: str) -> tuple[list[str], NDArray[np.int32]]:
+        """The texts of the column, null as `unknown`, and which of them each row has."""
+        self.equal(column, UNKNOWN)
+        codes, known = self._codes[column]
+        return list(known), codes
+
     def all_equal(self, values: Mapping[str, str]) -> Mask:
         """Which rows have all these texts."""
         mask = np.ones(len(self), np.bool_)

@@ -110,6 +110,7 @@ def propose(
         goodput_ratio=GOODPUT[-1],
         regression=Regression() if Clock.TTFT in clocks or Clock.TPOT in clocks else None,
         exclude=Exclude(http_status=tuple(sorted(one.mistakes))),
+        mix=one.mixed.mix(select),
     )
     return Proposal(slo, one, clocks, failed, dict(raised))
 

@@ -19,6 +19,7 @@ from tailburn.engine.intervals import Bounds, quantile_ranks
 from tailburn.engine.rollup import TPOT_MIN_OUTPUT_TOKENS
 from tailburn.engine.slo.model import Clock
 from tailburn.engine.slo.verdicts import Requests, clock_column, groups_of
+from tailburn.engine.suggest.mixed import Mixed
 
 HOUR_NS: Final = 3_600_000_000_000
 DAY_NS: Final = 24 * HOUR_NS
@@ -95,6 +96,7 @@ class Class:
     outcomes: Counter[str] = field(default_factory=Counter)  # own mistakes of callers left out
     mistakes: Counter[int] = field(default_factory=Counter)  # by status
     hours: set[int] = field(default_factory=set)
+    mixed: Mixed = field(default_factory=Mixed)
     times: dict[Clock, Times] = field(default_factory=lambda: {clock: Times() for clock in CLOCKS})
 
     def measured_ratio(self, clock: Clock) -> float:
@@ -130,6 +132,7 @@ class Seen:
         weight = requests.weight
         own.requests += int(weight[rows].sum())
         own.hours.update(np.unique(hours[rows]).tolist())
+        own.mixed.take(requests, rows)
         self._take_outcomes(own, requests, rows, weight)
         for clock, times in own.times.items():
             value = requests.number(clock_column(clock, self.vantage))[rows]

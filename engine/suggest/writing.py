@@ -9,7 +9,7 @@ from typing import Final
 from tailburn.engine.histogram import RELATIVE_ERROR
 from tailburn.engine.intervals import Bounds
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.slo.model import DEFINITIONS, Clock, Slo, Tier
+from tailburn.engine.slo.model import DEFINITIONS, Clock, Mix, Slo, Tier
 from tailburn.engine.slo.quantities import time_of, write_percent, write_time
 from tailburn.engine.suggest.proposal import CRITICAL, Clocked, Proposal
 
@@ -48,6 +48,7 @@ def document(proposal: Proposal, forecast: Forecast, rested: Rested, headroom: f
         "metadata:",
         f"  name: {quoted(proposal.slo.name)}",
         "  # labels: {team: serving}      # `team` is who is paged",
+        *_mix(proposal.slo.mix),
         "spec:",
         *_selection(proposal.slo),
         f"  vantage: {proposal.slo.vantage}",
@@ -78,6 +79,20 @@ def _heading(proposal: Proposal, rested: Rested) -> Iterator[str]:
     yield "# Bounds are at 95 %, from the binomial of order statistics (David and Nagaraja 2003,"
     yield "# 7.1), which takes requests as independent; the histogram they are read from is within"
     yield f"# {RELATIVE_ERROR:.1%} besides."
+
+
+def _mix(mix: Mix | None) -> Iterator[str]:
+    """Classes of lengths are named by the least tokens in them."""
+    if mix is None:
+        return
+    yield "  mix:                           # of these requests; a notice comes when it has moved"
+    yield f"    requests: {mix.requests}"
+    for of, shares in mix.shares.items():
+        told = ", ".join(
+            f"{quoted(name) if of == 'model' else name}: {share:.1%}"
+            for name, share in shares.items()
+        )
+        yield f"    {of}: {{{told}}}"
 
 
 def _selection(slo: Slo) -> Iterator[str]:

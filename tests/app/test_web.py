@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.mixes import MixWatch
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
 from tailburn.engine.store.parquet import ParquetStore
@@ -51,6 +52,7 @@ class Web:
                 series=self.series,
                 slo_series=self.slo_series,
                 evaluating=Evaluating([CHAT, OWN], self.state, lambda: now_ns),
+                mixes=MixWatch([CHAT, OWN]),
                 health=CollectorRegistry(),
                 balance=lambda: [{"resource": "{}", "received": 3, "stored": 3}],
                 not_ready=lambda: self.not_ready,

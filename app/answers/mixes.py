@@ -1,0 +1,83 @@
+"""Whether the requests of the last day are those that an SLO was made of, as plain rows."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tailburn.engine.names import UNKNOWN
+from tailburn.engine.slo.mix import LENGTHS, Change, changes
+from tailburn.engine.slo.model import Mix, Slo
+from tailburn.engine.store.api import Store, Window
+from tailburn.engine.store.sql import equalities
+
+DAY_NS: Final = 86_400_000_000_000
+"""A whole day is looked at: morning and night are different mixes."""
+
+_TOKENS: Final = {
+    "uncached_tokens": "prompt_tokens - cached_tokens",
+    "prompt_tokens": "prompt_tokens",
+    "output_tokens": "output_tokens",
+}
+
+
+def mix_rows(store: Store, slos: Sequence[Slo], now_ns: int) -> list[dict[str, Any]]:
+    """A row per measure of each SLO that says what it was made of. Raises StoreError."""
+    return [
+        _row(slo, change)
+        for slo in slos
+        if slo.mix is not None
+        for change in changes(slo.mix, _counts(store, slo, slo.mix, now_ns))
+    ]
+
+
+def told(row: Mapping[str, Any]) -> str:
+    """What moved, in words: the class that gained and the one that lost the most."""
+    by_gain = sorted(row["shares"], key=lambda one: one["now"] - one["then"])
+    parts = [f"{_named(row['of'], one)} from {one['then']:.0%} to {one['now']:.0%}"
+             for one in (by_gain[-1], by_gain[0])]  # fmt: skip
+    return f"{row['of']} moved (index {row['psi']:.2f}): {', '.join(parts)} of the requests"
+
+
+def _named(of: str, one: Mapping[str, Any]) -> str:
+    return f"{one['class']} and more" if of in LENGTHS else f"{of} {one['class']}"
+
+
+def _row(slo: Slo, change: Change) -> dict[str, Any]:
+    return {
+        "slo": slo.name,
+        "of": change.of,
+        "verdict": str(change.verdict),
+        "psi": change.psi,
+        "limit": change.limit,
+        "requests": change.requests,
+        "shares": [{"class": name, "then": then, "now": now} for name, then, now in change.shares],
+    }
+
+
+def _counts(store: Store, slo: Slo, mix: Mix, now_ns: int) -> dict[str, dict[str, int]]:
+    """Requests of the last day by measure and class, weighted; those that don't tell left out."""
+    conditions, values = equalities(slo.select)
+    asked = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(_classes(mix)))
+    found = store.query(
+        f"SELECT {asked}, sum(greatest(round(coalesce(weight, 1)), 1))::BIGINT AS requests "
+        f"FROM request_versions WHERE {' AND '.join(['version = 1', *conditions])} GROUP BY ALL",
+        values,
+        window=Window(now_ns - DAY_NS, now_ns),
+    )
+    counts: dict[str, dict[str, int]] = {of: defaultdict(int) for of in mix.shares}
+    for row in found.to_pylist():
+        for i, (of, shares) in enumerate(mix.shares.items()):
+            place = row[f"c{i}"]
+            if place is not None:
+                counts[of][list(shares)[place] if of in LENGTHS else place] += row["requests"]
+    return counts
+
+
+def _classes(mix: Mix) -> Iterator[str]:
+    """SQL of the class of a request in each measure: its place for lengths, else its name."""
+    for of, shares in mix.shares.items():
+        if of in LENGTHS:
+            reached = " + ".join(f"({_TOKENS[of]} >= {int(low)})::INT" for low in list(shares)[1:])
+            yield f"CASE WHEN {_TOKENS[of]} IS NOT NULL THEN {reached or 0} END"
+        else:
+            yield f"nullif(CAST({of} AS VARCHAR), '{UNKNOWN}')"
