@@ -26,6 +26,10 @@ class Learning:
         if self._slo_series is not None:
             self._slo_series.count(rows, replaced, deadline_s)
 
+    def hear(self, signals: pa.Table) -> None:
+        """Rows of SIGNALS."""
+        self._usual.hear(signals)
+
     def take_rows(self) -> Mapping[str, pa.Table]:
         """What the SLOs counted, and the cells of hours that closed."""
         return {**self._counts.take_rows(), "usual": self._usual.take_rows()}

@@ -54,6 +54,9 @@ class Counts(Protocol):
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
         """Rows of REQUESTS, and the older versions that some of them replace."""
 
+    def hear(self, signals: pa.Table) -> None:
+        """Rows of SIGNALS; of requests that closed before, some may not be counted yet."""
+
     def take_rows(self) -> Mapping[str, pa.Table]:
         """What was counted since the last call, as rows of other tables of the store.
 
@@ -74,6 +77,9 @@ class Uncounted:
         self._state: Any = []
 
     def count(self, rows: pa.Table, replaced: pa.Table) -> None:
+        pass
+
+    def hear(self, signals: pa.Table) -> None:
         pass
 
     def take_rows(self) -> Mapping[str, pa.Table]:
@@ -157,6 +163,7 @@ class Pipeline:
     def signals(self, table: pa.Table) -> None:
         """Take measured values on, as they are, in the schema SIGNALS."""
         self._signals.append(table)
+        self._counts.hear(table)
 
     def due(self, now_ns: int) -> bool:
         """Whether `advance(now_ns)` could close anything."""

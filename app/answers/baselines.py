@@ -139,6 +139,7 @@ def _deadline(found: Held | None) -> dict[str, Any] | None:
         "late": found.late,
         "outside": dict(found.outside),
         "matched_on": str(found.basis),
+        "hits_known": found.hits_known,
         "seen_requests": found.seen,
         "seen_days": found.days,
         "pooled": list(found.pooled),

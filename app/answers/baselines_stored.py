@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.app.answers.baselines_asked import Asked
-from tailburn.engine.baseline import Incident, Learnt, hours
+from tailburn.engine.baseline import Incident, Learnt, hits, hours
 from tailburn.engine.baseline.load import DAY_NS, HOUR_NS
 from tailburn.engine.baseline.loads import LOOKED_BACK_NS, PLACE, Loads
 from tailburn.engine.baseline.present import Held, held
@@ -84,6 +84,7 @@ def deadlines_of(store: Store, asked: Asked) -> Deadlines:
     rows = rows.filter(pc.equal(rows["version"], 1)).sort_by("received_ns")
     kept = store.usage()["requests"].first_hour_ns
     loads = Loads() if kept is None or kept > looked_back_ns else Loads.since(looked_back_ns)
+    loads.hits.hear(_hits(store, looked_back_ns, until_ns))
     seen = loads.met(rows, loads.slots(rows.column("received_ns").to_numpy()))
     wanted = _wanted(rows, asked, begin_ns)
     rows, seen = rows.filter(wanted), seen.of(wanted.to_numpy())
@@ -92,6 +93,16 @@ def deadlines_of(store: Store, asked: Asked) -> Deadlines:
         return held(learnt, rows, seen, clock, asked.dimensions) if clock in CLOCKS else {}
 
     return of
+
+
+def _hits(store: Store, since_ns: int, until_ns: int) -> pa.Table:
+    """What metrics told of prefix caches, from a reading before the first that counts on."""
+    names = ", ".join("?" for _ in hits.SIGNALS)
+    return store.query(
+        f"SELECT * FROM signals WHERE name IN ({names}) ORDER BY received_ns",
+        hits.SIGNALS,
+        window=Window(since_ns - hits.READ_BEFORE_NS, until_ns),
+    )
 
 
 def _wanted(rows: pa.Table, asked: Asked, begin_ns: int) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ from tailburn.app.standing.words import about
 from tailburn.app.terminal.output import draw, stderr, stdout
 from tailburn.app.terminal.tables import THIN, Row, table
 from tailburn.app.terminal.text import NO_DATA, duration, plain
+from tailburn.engine.baseline.load import Basis
 from tailburn.engine.baseline.same_hour import MINIMUM_COUNT
 
 _NAMES: Final = {name: name.removesuffix("_s") for name in COLUMNS.values()} | {"p999_s": "p99.9"}
@@ -20,7 +21,7 @@ _STATES: Final = {
 }
 _LIKE: Final = {
     "uncached": "uncached prompt tokens",
-    "prompt": "prompt tokens and prefix-hit ratio",
+    "prompt": "prompt tokens, cached ones not told",
     "rate": "arrival rate alone",
 }
 _FIXED: Final = frozenset(
@@ -109,9 +110,15 @@ def _deadline_table(rows: Sequence[Row], by: Sequence[str]) -> Table:
             "" if tokens is None else f"{tokens:,.0f}",
         ]
         cells += [duration(held["deadline_s"]), f"{held['late']:,}", f"{held['judged']:,}"]
-        cells += [f"{held['seen_requests']:,}", str(held["seen_days"]), _LIKE[held["matched_on"]]]
+        cells += [f"{held['seen_requests']:,}", str(held["seen_days"]), _matched_on(held)]
         drawn.add_row(*map(plain, [*cells, _deadline_rests_on(held)]))
     return drawn
+
+
+def _matched_on(held: dict[str, Any]) -> str:
+    if held["matched_on"] == Basis.PROMPT and held["hits_known"]:
+        return "prompt tokens and prefix-hit ratio"
+    return _LIKE[held["matched_on"]]
 
 
 def _deadline_rests_on(held: dict[str, Any]) -> str:

@@ -43,14 +43,14 @@ MINIMUM_COUNT: Final = 300
 SETTLED_DAYS: Final = 3
 """With the first and the last of them in part, at least a day went by."""
 _NONE: Final = -1
-_UNCOUNTED: Final = "the engine does not tell cached tokens"
 _LIKE: Final = {
     Basis.UNCACHED: "arrival rate and uncached prompt tokens",
-    Basis.PROMPT: f"arrival rate, prompt tokens and prefix-hit ratio: {_UNCOUNTED}",
+    Basis.PROMPT: "arrival rate, prompt tokens and prefix-hit ratio: the engine does not tell "
+    "cached tokens",
     Basis.RATE: "arrival rate alone",
 }
-_LIKE_ALL: Final = (
-    f"arrival rate and prompt tokens: {_UNCOUNTED}, and the prefix-hit ratio is not known"
+_HITS_UNTOLD: Final = (
+    "arrival rate and prompt tokens: neither requests nor metrics tell what was cached"
 )
 
 
@@ -80,6 +80,7 @@ class Deadlines:
     level: I64  # of `levels`; -1: none
     line: I64  # of `lines`; -1: none
     lines: Sequence[Line]
+    hit: I64  # tenth of the prefix-hit ratio; -1: not known
     missing: I64  # requests that are still missing to the first deadline; 0 where there is one
 
     @property
@@ -107,8 +108,8 @@ class Deadlines:
             return f"no deadline: {more if self.missing[row] else 'its load or clock is unknown'}"
         line, basis = self.lines[self.line[row]], BASES[self.basis[row]]
         like = _LIKE[basis]
-        if basis == Basis.PROMPT and line.hit_bin == UNTOLD_HITS:
-            like = _LIKE_ALL
+        if basis == Basis.PROMPT and self.hit[row] == UNTOLD_HITS:
+            like = _HITS_UNTOLD
         elif basis == Basis.PROMPT and line.all_hits:
             like += ", and this ratio is too rare to match on"
         given_up = self.pooled(row)
@@ -176,7 +177,16 @@ class Learnt:
         outside[at] |= np.where(length[at] < low[of], int(Outside.TOKENS_BELOW), 0)
         outside[at] |= np.where(length[at] > high[of], int(Outside.TOKENS_ABOVE), 0)
         return Deadlines(
-            self.by, self.levels, deadline, outside, basis, level, line, found.lines, missing
+            self.by,
+            self.levels,
+            deadline,
+            outside,
+            basis,
+            level,
+            line,
+            found.lines,
+            seen.hit_bin,
+            missing,
         )
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from tailburn.engine.baseline.arrivals import SLOT_NS, SLOTS, Arrivals
-from tailburn.engine.baseline.load import UNTOLD_HITS, Matched
+from tailburn.engine.baseline.hits import Hits
+from tailburn.engine.baseline.load import Matched, hit_bin
 from tailburn.engine.baseline.pooling import series_of
 from tailburn.engine.grouping import I64, numbers
+from tailburn.engine.names import UNKNOWN
 
 PLACE: Final = ("service", "pool", "model", "replica")
 """What a load is of: all requests that the same replica serves."""
@@ -17,10 +19,14 @@ LOOKED_BACK_NS: Final = (SLOTS + 1) * SLOT_NS
 
 
 class Loads:
-    """Counts requests by place and 10 s as they close, and looks up what each of them met."""
+    """Counts requests by place and 10 s as they close, and looks up what each of them met.
 
-    def __init__(self, arrivals: Arrivals | None = None) -> None:
+    That is the load of its place, and the prefix-hit ratio of its pool (`hits`).
+    """
+
+    def __init__(self, arrivals: Arrivals | None = None, hits: Hits | None = None) -> None:
         self.arrivals = arrivals or Arrivals()
+        self.hits = hits or Hits()
 
     @classmethod
     def since(cls, begin_ns: int) -> "Loads":
@@ -50,8 +56,9 @@ class Loads:
     def met(self, rows: pa.Table, slot: I64) -> Matched:
         """The load that each request met; it is then counted to it."""
         places, place = series_of(rows, PLACE)
+        pools = [(model, "" if pool == UNKNOWN else pool) for _, pool, model, _ in places]
         weight = np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1)
-        rate = np.full(len(rows), np.nan)
+        rate, hits = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
         ends = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), len(rows)] if len(rows) else []
         for begin, end in zip(ends, ends[1:], strict=False):
             self.arrivals.begin(int(slot[begin]))
@@ -60,7 +67,9 @@ class Loads:
             of_place = np.zeros(len(places))
             of_place[met] = self.arrivals.rates_per_s([places[i] for i in met.tolist()])
             rate[begin:end] = of_place[here]
+            of_place[met] = self.hits.ratios([pools[i] for i in met.tolist()], int(slot[begin]))
+            hits[begin:end] = of_place[here]
             counts = np.rint(np.bincount(here, weight[begin:end])).astype(np.int64)
             for i in met.tolist():
                 self.arrivals.add(places[i], int(counts[i]))
-        return Matched(rate, np.full(len(rows), UNTOLD_HITS))
+        return Matched(rate, hit_bin(hits))

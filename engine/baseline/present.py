@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailburn.engine.baseline.deadline import Deadlines, Learnt, Outside
-from tailburn.engine.baseline.load import BASES, Basis, Matched, basis_of, counted
+from tailburn.engine.baseline.load import BASES, UNTOLD_HITS, Basis, Matched, basis_of, counted
 from tailburn.engine.baseline.pooling import series_of
 from tailburn.engine.grouping import I64, numbers
 
@@ -30,6 +30,7 @@ class Held:
     late: int  # of those judged
     outside: tuple[tuple[str, int], ...]  # requests outside what was seen, by how
     basis: Basis
+    hits_known: bool  # whether the pool's prefix-hit ratio is; it is matched on with `PROMPT`
     told: str  # what it rests on, in words
     seen: int  # requests of the past that it rests on
     days: int  # in which these were received
@@ -80,6 +81,7 @@ class _Told:
             late=self._sum(rows, self._late),
             outside=tuple((how, count) for how, count in outside if count),
             basis=BASES[found.basis[one]],
+            hits_known=bool(found.hit[one] != UNTOLD_HITS),
             told=found.told(one),
             seen=line.count if line else 0,
             days=line.days if line else 0,

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from tailburn.engine.baseline import cells as cell
 from tailburn.engine.baseline.arrivals import SLOT_NS, Arrivals
 from tailburn.engine.baseline.deadline import MINIMUM_COUNT, Learnt
+from tailburn.engine.baseline.hits import Hits
 from tailburn.engine.baseline.lateness import Lateness
 from tailburn.engine.baseline.load import DAY_NS, HOUR_NS, Matched
 from tailburn.engine.baseline.loads import PLACE, Loads
@@ -106,6 +107,10 @@ class Usual:
                     whole[clock][begin:end] = deadline_s
         return whole
 
+    def hear(self, signals: pa.Table) -> None:
+        """Rows of SIGNALS, in the order in which they and the requests came."""
+        self._loads.hits.hear(signals)
+
     def take_rows(self) -> pa.Table:
         """Cells of the hours that closed since the last call: rows of USUAL."""
         closed, self._closed = self._closed, []
@@ -115,6 +120,7 @@ class Usual:
         """All that isn't among the rows taken, as JSON can hold it."""
         return {
             "arrivals": self._loads.arrivals.state(),
+            "hits": self._loads.hits.state(),
             "hour_ns": self._hour_ns,
             "lateness": self._lateness.state(),
             "open": _packed(self._merged()),
@@ -122,7 +128,8 @@ class Usual:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave; `past` then has the rows taken before it."""
-        self._loads = Loads(Arrivals.restore(state["arrivals"]))
+        hits = Hits.restore(state["hits"]) if "hits" in state else Hits()
+        self._loads = Loads(Arrivals.restore(state["arrivals"]), hits)
         self._hour_ns = state["hour_ns"]
         self._lateness = Lateness.restore(state["lateness"])
         self._open = [_unpacked(state["open"])]

@@ -83,7 +83,7 @@ def test_deadlines_are_those_of_the_load_there_is(week: Stored) -> None:
     assert held["rate_per_s"] == pytest.approx(1.0, rel=0.25)  # two a second on two replicas
     assert held["matched_on"] == "uncached"
     assert (held["judged"], held["missing_requests"]) == (held["requests"], 0)
-    assert held["seen_requests"] > 10_000 and held["seen_days"] == 4
+    assert held["seen_requests"] > 5_000 and held["seen_days"] == 4
     assert held["outside"] == {}
     assert "by arrival rate and uncached prompt tokens" in held["told"]
 
@@ -95,6 +95,26 @@ def test_a_filter_by_what_is_pooled_leaves_its_parents_whole(week: Stored) -> No
     assert (one["model"], one["replica"]) == ("llama", "r1")
     assert one["now"]["requests"] < all_of["now"]["requests"]
     assert one["deadline"]["rate_per_s"] == pytest.approx(1.0, rel=0.25)
+
+
+def test_a_filter_by_type_leaves_the_load_that_of_the_whole_replica(week: Stored) -> None:
+    [chat, _] = rows_of(week, by="replica", request_type="chat")
+
+    assert chat["now"]["requests"] == pytest.approx(450, rel=0.15)  # half a second, 15 min
+    assert chat["deadline"]["rate_per_s"] == pytest.approx(1.0, rel=0.25)
+
+
+def test_a_new_replica_is_held_against_its_siblings_even_when_asked_for_alone(
+    tmp_path: Path,
+) -> None:
+    _, now_ns = store_of_days(tmp_path, renamed="r2")
+
+    [alone] = rows_of((tmp_path, now_ns), replica="r2")
+
+    assert alone["pooled"] == ["replica"] and alone["own_requests"] == 0
+    assert alone["usual"]["days"] == 3 and alone["usual"]["p99_s"] > 0
+    assert alone["own_needs_s"] is not None
+    assert alone["deadline"]["seen_days"] == 1  # it has its own since an hour ended
 
 
 def test_a_new_service_says_how_much_longer_it_takes(tmp_path: Path) -> None:
@@ -155,7 +175,7 @@ def test_what_fired_is_taken_from_the_state_of_the_store(run: Run, tmp_path: Pat
 
     told = run("baselines", "--store", tmp_path, *until((tmp_path, now_ns)), "--clock", "ttft")
 
-    assert "1 d ago not used: 3," in told.out
+    assert "1 d ago not used: 1," in told.out  # thousand and some, of each type and replica
     assert "requests left out for TailburnBudgetBurn" in told.out
     assert "no alert was ever evaluated" not in told.err
 
