@@ -10,7 +10,7 @@ import numpy as np
 
 from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation.conditions import Condition, Moment, Seen
-from tailburn.engine.evaluation.history import History
+from tailburn.engine.evaluation.history import History, Needs
 from tailburn.engine.evaluation.windows import MINUTE_NS, MINUTE_S
 from tailburn.engine.names import SLO_LABEL
 from tailburn.engine.slo.model import Slo
@@ -85,9 +85,9 @@ class Flip:
 States = Mapping[AlertKey, State]
 
 
-def history_of(watches: Iterable[Watch]) -> History:
-    """An empty history that reaches as far back as these alerts look."""
-    return History((watch.slo, watch.condition.needs) for watch in watches)
+def history_of(watches: Iterable[Watch], also: Iterable[tuple[Slo, Needs]] = ()) -> History:
+    """An empty history that reaches as far back as these alerts look, and others."""
+    return History([*((watch.slo, watch.condition.needs) for watch in watches), *also])
 
 
 def evaluate(

@@ -60,12 +60,16 @@ class Cells:
 
 
 class Buckets:
-    """Rows of ROLLUPS, folded to what `reads` names. Times are minutes since the epoch."""
+    """Rows of ROLLUPS, folded to what `reads` names. Times are minutes since the epoch.
 
-    def __init__(self, reads: Iterable[Read], cover: Coverage) -> None:
+    `recalled_s`: how long ago somebody asks for `recent` again; an hour at least.
+    """
+
+    def __init__(self, reads: Iterable[Read], cover: Coverage, recalled_s: int = 0) -> None:
         self._reads = {(read.slo.name, read.clock): read for read in reads}
         self._cover = cover
-        self._minutes = Ring(_HOUR + _SAMPLED + _SPARE, EXPOSED)
+        reach = max(_HOUR, recalled_s // MINUTE_S)
+        self._minutes = Ring(reach + _SAMPLED + _SPARE, EXPOSED)
         self._came = Ring(FROZEN_AT_MOST_S // MINUTE_S + _HOUR + _SAMPLED + _SPARE)
         days = max((read.days for read in self._reads.values()), default=0)
         self._hours = _Hours(days * _DAY) if days else None

@@ -134,6 +134,17 @@ class Counts:
         mean = {k: np.multiply(ring.total(first, last), scale) for k, ring in self._samples.items()}
         return Sums(mean["requests"], mean["bad"], np.full(len(count), np.nan), count > 0)
 
+    def sampled_rate(self, since: int, until: int) -> F64:
+        """Requests a second of every series: the mean of the rates over five minutes that are
+        sampled each four in [since, until]; nan: none can be rated.
+
+        There are samples as far back as the longest window, where that is over six hours.
+        """
+        count = self._cover.sampled(since, until, self.births)
+        total = self._samples["requests"].total(-(-since // _SLOW), until // _SLOW)
+        rate = np.full(len(count), np.nan)
+        return np.divide(total, count * SAMPLED_S, out=rate, where=count > 0)
+
     def ended(self, window_s: int, now: int) -> I64:
         """How many requests ended in the window, with a verdict or without one."""
         first = now - window_s // MINUTE_S

@@ -15,6 +15,7 @@ from tailburn.engine.evaluation.counts import Budget, Counts, Sums
 from tailburn.engine.evaluation.coverage import Coverage
 from tailburn.engine.evaluation.gauges import InFlight
 from tailburn.engine.evaluation.quantiles import quantiles
+from tailburn.engine.evaluation.slow_time import SlowTime
 from tailburn.engine.evaluation.windows import (
     DAY_S,
     FROZEN_AT_MOST_S,
@@ -40,7 +41,9 @@ class Needs:
     clock: Clock | None = None
     days: int = 0  # of p99 of the clock's hours
     least: int = 0  # requests that such a p99 takes
+    recalled_s: int = 0  # so long ago percentiles of five minutes are asked for again
     in_flight_s: int = 0
+    slow_s: int = 0  # of which hop slow requests spent their time in
 
 
 class History:
@@ -51,6 +54,7 @@ class History:
         budgets: dict[Budget, tuple[str, ...]] = {}
         reads: dict[tuple[str, Clock], Read] = {}
         in_flight: dict[str, int] = {}
+        slow_s: dict[str, tuple[tuple[str, ...], int]] = {}
         for slo, need in asked:
             for objective, definition in need.budgets:
                 budgets[slo.name, objective, definition] = slo.by
@@ -61,12 +65,16 @@ class History:
                 )
             if need.in_flight_s:
                 in_flight[slo.name] = need.in_flight_s // MINUTE_S
+            if need.slow_s:
+                slow_s[slo.name] = slo.by, need.slow_s
         self._windows_s = {w for _, need in asked for w in need.windows_s}
         self.coverage = Coverage()
         patience_s = max((need.in_flight_s for _, need in asked), default=0)
         self.counts = Counts(budgets, self._windows_s, patience_s, self.coverage)
-        self.buckets = Buckets(reads.values(), self.coverage)
+        recalled_s = max((need.recalled_s for _, need in asked), default=0)
+        self.buckets = Buckets(reads.values(), self.coverage, recalled_s)
         self.in_flight = InFlight(in_flight)
+        self.slow_time = SlowTime(slow_s)
         self._now = -1
         self._sums: dict[int, Sums] = {}
         self._recent: I64 | None = None
@@ -88,6 +96,10 @@ class History:
         """Rows of ROLLUPS."""
         self._cover(rows.column("minute_ns").to_numpy() // MINUTE_NS)
         self.buckets.take(rows)
+
+    def take_excess(self, rows: pa.Table) -> None:
+        """Rows of EXCESS."""
+        self.slow_time.take(rows)
 
     def recall_rollups(self, rows: pa.Table, begin_ns: int, end_ns: int) -> None:
         """Rows of ROLLUPS of [begin, end), which was evaluated in an earlier life.
@@ -120,6 +132,7 @@ class History:
         days_s = longest_s if longest_s > STRAIGHT_UP_TO_S else 0
         kept = max(days_s // MINUTE_S, _REMEMBERED) + 2 * HOUR_S // MINUTE_S
         self.coverage.trim(now_ns // MINUTE_NS - kept)
+        self.slow_time.trim(now_ns // MINUTE_NS)
 
     def sums(self, window_s: int, now: int) -> Sums:
         """Of every series over the window that ends at a minute; columns as `counts` has them."""

@@ -16,13 +16,14 @@ from tailburn.engine.names import (
     SLO_OWNER_RECORD,
     SLO_SLOW_SECONDS_METRIC,
 )
+from tailburn.engine.scaling.terms import OWNER_S
 from tailburn.engine.slo.model import Clock, EngineSource, Slo
 from tailburn.rules.model import Rule
-from tailburn.rules.promql import by, number, selector
+from tailburn.rules.promql import by, duration, number, selector
 from tailburn.rules.sources import engine
 from tailburn.rules.sources.engines import engine_of
 
-_WINDOW: Final = "30m"
+_WINDOW: Final = duration(OWNER_S)
 
 
 def owner(slo: Slo) -> Iterator[Rule]:

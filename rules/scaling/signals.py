@@ -17,9 +17,7 @@ Where requests come but too few to know a p99, out is 0; where nothing is known,
 sample, and an autoscaler leaves the replicas as they are.
 """
 
-from dataclasses import dataclass
-from typing import Final
-
+from tailburn.engine.evaluation.windows import DAY_S, SAMPLED_S
 from tailburn.engine.excess import OWNER_SHARE
 from tailburn.engine.names import (
     HOP_LABEL,
@@ -35,29 +33,24 @@ from tailburn.engine.names import (
     SLO_TOTAL_RATE_RECORD,
     slo_quantile_record,
 )
-from tailburn.engine.slo import burn
+from tailburn.engine.scaling.terms import (
+    AHEAD_S,
+    INTERVAL_S,
+    PAST_TOLERANCE,
+    QUIET_S,
+    QUIET_TTFT,
+    RISE,
+    Targets,
+    Terms,
+    evaluations,
+)
 from tailburn.engine.slo.model import Clock, Slo
 from tailburn.rules.alerts.scale_out import threshold_of
 from tailburn.rules.model import Group, Rule
 from tailburn.rules.promql import by, duration, number, selector
-from tailburn.rules.recording.percentiles import WINDOW
+from tailburn.rules.recording.percentiles import SAMPLES, WINDOW
+from tailburn.rules.recording.rates import sampled_record
 from tailburn.rules.scaling.gauges import Replicas
-
-INTERVAL_S: Final = burn.MINUTE_S
-QUIET_S: Final = 30 * burn.MINUTE_S
-PAST_TOLERANCE: Final = 1.11  # autoscalers take no step for less than a tenth
-_QUIET_TTFT: Final = 0.5  # of what would add replicas
-_QUIET_WAITING: Final = 1  # requests in a queue, at any minute of the half hour
-_RISE: Final = 1.1
-_SEEN: Final = 0.8  # of the evaluations of a window: the rest may have been missed
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What a replica should carry at most, on the mean."""
-
-    waiting: float = 5.0  # requests in its queue
-    kv_ratio: float = 0.85  # of its KV cache; engines preempt from about 0.9 on
 
 
 def scales(slo: Slo) -> bool:
@@ -65,35 +58,43 @@ def scales(slo: Slo) -> bool:
     return threshold_of(slo) is not None
 
 
+def terms_of(slo: Slo, targets: Targets | None = None) -> Terms | None:
+    """What both faces of an SLO's signals rest on; None where it does not ask for replicas."""
+    threshold_s = threshold_of(slo)
+    if threshold_s is None or slo.scale_out is None:
+        return None
+    for_s = round(slo.scale_out.for_s)
+    return Terms(slo, threshold_s, for_s, SAMPLES["p99"], targets or Targets())
+
+
 def group_of(slo: Slo, targets: Targets, replicas: Replicas | None = None) -> Group:
     """The signals of an SLO that `scales`; those of its queue and cache where engines are known.
 
-    They rest on what the rules of the SLO record.
+    They rest on what the rules of the SLO record. In process they are `engine.scaling.signals`.
     """
-    rules = [_ttft(slo), _out(slo), _gated(slo)]
+    terms = terms_of(slo, targets)
+    assert terms is not None, "it scales"
+    rules = [_ttft(terms), _out(terms), _gated(slo)]
     if replicas is not None:
         rules += [
             _own(slo, replicas.count, SCALE_REPLICAS_RECORD),
             _own(slo, f"({replicas.waiting})\n/ {number(targets.waiting)}", SCALE_WAITING_RECORD),
             _own(slo, f"({replicas.kv_ratio})\n/ {number(targets.kv_ratio)}", SCALE_KV_RECORD),
         ]
-    rules.append(_hold(slo, targets, replicas is not None))
+    rules.append(_hold(terms, replicas is not None))
     return Group(f"tailburn-{slo.name}-scaling", INTERVAL_S, tuple(rules))
 
 
-def _ttft(slo: Slo) -> Rule:
-    threshold_s = threshold_of(slo)
-    assert threshold_s is not None
-    p99 = _recorded(slo, slo_quantile_record(Clock.TTFT, "p99", WINDOW))
-    return Rule(f"{p99} / {number(threshold_s)}\nor\n0 * {_requests(slo)}", SCALE_TTFT_RECORD)
+def _ttft(terms: Terms) -> Rule:
+    p99 = _recorded(terms.slo, slo_quantile_record(Clock.TTFT, "p99", WINDOW))
+    none = f"0 * {_requests(terms.slo, WINDOW)}"
+    return Rule(f"{p99} / {number(terms.threshold_s)}\nor\n{none}", SCALE_TTFT_RECORD)
 
 
-def _out(slo: Slo) -> Rule:
-    assert slo.scale_out is not None
-    for_s = round(slo.scale_out.for_s)
-    ratio = _recorded(slo, SCALE_TTFT_RECORD)
-    window = f"{ratio}[{duration(for_s)}]"
-    seen = f"count_over_time({window}) >= {number(_evaluations(for_s))}"
+def _out(terms: Terms) -> Rule:
+    ratio = _recorded(terms.slo, SCALE_TTFT_RECORD)
+    window = f"{ratio}[{duration(terms.for_s)}]"
+    seen = f"count_over_time({window}) >= {number(evaluations(terms.for_s))}"
     least = f"(min_over_time({window}) and {seen})"
     return Rule(
         f"clamp_min({least} > 1, {number(PAST_TOLERANCE)})\nor\n{least}\nor\n0 * {ratio}",
@@ -115,19 +116,20 @@ def _gated(slo: Slo) -> Rule:
     )
 
 
-def _hold(slo: Slo, targets: Targets, has_engines: bool) -> Rule:
+def _hold(terms: Terms, has_engines: bool) -> Rule:
+    slo = terms.slo
     ratio = _recorded(slo, SCALE_TTFT_RECORD)
     window = duration(QUIET_S)
     quiet = [
-        f"(max_over_time({ratio}[{window}]) < bool {number(_QUIET_TTFT)})",
-        f"(count_over_time({ratio}[{window}]) >= bool {number(_evaluations(QUIET_S))})",
+        f"(max_over_time({ratio}[{window}]) < bool {number(QUIET_TTFT)})",
+        f"(count_over_time({ratio}[{window}]) >= bool {number(evaluations(QUIET_S))})",
         _no_rise_ahead(slo),
     ]
     if has_engines:
         replicas = _recorded(slo, SCALE_REPLICAS_RECORD)
         waiting = _recorded(slo, SCALE_WAITING_RECORD)
         kv = _recorded(slo, SCALE_KV_RECORD)
-        short = number(_QUIET_WAITING / targets.waiting)
+        short = number(terms.targets.quiet_waiting_ratio)
         quiet += [
             f"(max_over_time({waiting}[{window}]) < bool {short})",
             f"(max_over_time({kv}[{window}]) * {replicas} < bool ({replicas} - 1))",
@@ -139,15 +141,17 @@ def _hold(slo: Slo, targets: Targets, has_engines: bool) -> Rule:
 
 def _no_rise_ahead(slo: Slo) -> str:
     """Whether the coming hour, by the day before, brings no more than a tenth over the last."""
-    now, ahead = (_requests(slo, f"[1h]{offset}") for offset in ("", " offset 23h"))
-    return f"(({ahead} or 0 * {now}) <= bool {_on(slo)} {number(_RISE)} * {now})"
+    sampled, hour = sampled_record("", SAMPLED_S), duration(AHEAD_S)
+    back = f"[{hour}] offset {duration(DAY_S - AHEAD_S)}"
+    now, ahead = (_requests(slo, sampled, over) for over in (f"[{hour}]", back))
+    return f"(({ahead} or 0 * {now}) <= bool {_on(slo)} {number(RISE)} * {now})"
 
 
-def _requests(slo: Slo, over: str = "") -> str:
-    """Requests a second of the SLO, now or as the mean over a range."""
-    recorded = _recorded(slo, f"{SLO_TOTAL_RATE_RECORD}{WINDOW}")
-    rate = f"avg_over_time({recorded}{over})" if over else recorded
-    return f"max {by((SLO_LABEL, *slo.by))} ({rate})"
+def _requests(slo: Slo, rate: str, over: str = "") -> str:
+    """Requests a second of the SLO, now or as the mean over a range; `rate` ends the record."""
+    recorded = _recorded(slo, f"{SLO_TOTAL_RATE_RECORD}{rate}")
+    mean = f"avg_over_time({recorded}{over})" if over else recorded
+    return f"max {by((SLO_LABEL, *slo.by))} ({mean})"
 
 
 def _own(slo: Slo, expr: str, record: str) -> Rule:
@@ -160,7 +164,3 @@ def _recorded(slo: Slo, record: str) -> str:
 
 def _on(slo: Slo) -> str:
     return f"on ({', '.join((SLO_LABEL, *slo.by))})"
-
-
-def _evaluations(window_s: float) -> int:
-    return max(1, round(_SEEN * window_s / INTERVAL_S))

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailburn.engine.names import SLO_REQUESTS_METRIC
+from tailburn.engine.scaling.terms import Targets
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import EngineSource, ScaleOut, objectives
 from tailburn.rules.model import RuleSet
 from tailburn.rules.promql import selector
 from tailburn.rules.ruleset import build
 from tailburn.rules.scaling.gauges import Replicas
-from tailburn.rules.scaling.signals import Targets, group_of
+from tailburn.rules.scaling.signals import group_of
 from tests.rules.promtool import slo, ttft
 
 CHAT = slo(clocks=ttft(acceptable={"p99": 1.0}), scale_out=ScaleOut())
