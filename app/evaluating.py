@@ -20,10 +20,12 @@ from sqlalchemy.exc import DBAPIError
 from tailburn.app.alert_log import explained, tell_edit, tell_flips, tell_gap, tell_set_back
 from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
+from tailburn.app.scaling import Scaling, ScalingSignals
 from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation import AlertKey, State, Watch, evaluate, history_of
 from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.gauges import EngineGauges, Key
+from tailburn.engine.scaling.terms import Targets
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Store, StoreError, Window
 from tailburn.engine.store.state.alerts import Alerts
@@ -86,9 +88,14 @@ class Evaluating:
         now_ns: Callable[[], int],
         *,
         is_told: bool = False,
+        targets: Targets | None = None,
+        reads_gauges: bool = False,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_told`: the time is what senders tell, and begins with the first row."""
+        """`is_told`: the time is what senders tell, and begins with the first row.
+
+        `targets`: what a replica should carry; `reads_gauges`: engines' metrics are read.
+        """
         self.slos = tuple(slos)
         self.watches: tuple[Watch, ...] = tuple(watches_of(slos))
         self.health = Health(alerts=len(self.watches))
@@ -98,7 +105,9 @@ class Evaluating:
         self._is_told = is_told
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()  # held while history and gauges change, or are asked
-        self._history = history_of(self.watches)
+        self._signals = ScalingSignals(slos, targets or Targets(), reads_gauges)
+        self._scaling = Scaling()
+        self._history = history_of(self.watches, self._signals.needs)
         self._gauges = EngineGauges(slo for slo in slos if slo.source is None)
         self._states: States = {}
         self._edits: Sequence[Edit] = ()
@@ -107,7 +116,7 @@ class Evaluating:
         self._up_since_ns: int | None = None
         self._store: Store | None = None
         self._arrived: deque[tuple[str, pa.Table]] = deque()
-        self._waiting: dict[str, list[pa.Table]] = {"verdicts": [], "rollups": []}
+        self._waiting: dict[str, list[pa.Table]] = {"verdicts": [], "rollups": [], "excess": []}
         self._wait: _Wait | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -157,7 +166,7 @@ class Evaluating:
 
     def take(self, table: str, rows: pa.Table) -> None:
         """Rows that were published, from any thread."""
-        if table in ("verdicts", "rollups", "signals"):
+        if table in ("verdicts", "rollups", "excess", "signals"):
             self._arrived.append((table, rows))
 
     # --- what is asked
@@ -179,6 +188,20 @@ class Evaluating:
         """SLOs of whose requests in flight nothing is known, and why."""
         with self._lock:
             return self._gauges.unmapped(self._now_ns())
+
+    def scaling(self) -> Scaling:
+        """The signals for autoscalers as of the last minute that was evaluated."""
+        return self._scaling
+
+    @property
+    def scaled(self) -> tuple[Slo, ...]:
+        """The SLOs that have such signals."""
+        return tuple(terms.slo for terms in self._signals.terms)
+
+    def no_gauges(self, slo: Slo) -> str:
+        """Why no gauge of an engine counts for an SLO, where none does."""
+        with self._lock:
+            return self._gauges.why_not(slo)
 
     # --- the loop
 
@@ -247,9 +270,11 @@ class Evaluating:
             states, flips = evaluate(
                 self.watches, self._history, self._states, self._incidents.all(), minute_ns
             )
+            scaling = self._signals.at(self._history, self._gauges, minute_ns)
         flips = [explained(flip, self._edits) for flip in flips]
         self._alerts.write(minute_ns, self._states, states, flips, self._up_since_ns)
         self._states, self._edits, self._last_ns = states, (), minute_ns
+        self._scaling = scaling
         self._incidents.take(flips)
         self._incidents.trim(minute_ns)
         with self._lock:
@@ -269,6 +294,7 @@ class Evaluating:
         for table, take in (
             ("verdicts", self._history.take_verdicts),
             ("rollups", self._history.take_rollups),
+            ("excess", self._history.take_excess),
         ):
             later = []
             for rows in self._waiting[table]:
@@ -307,16 +333,20 @@ class Evaluating:
         """
         assert self._store is not None, "it has begun"
         since_ns = last_ns + set_back_ns - LOOKED_BACK_NS
-        read_ns = last_ns - _SIGNALS_BACK_NS
+        read_ns = last_ns - max(_SIGNALS_BACK_NS, self._signals.gauges_back_ns)
+        slow_ns = last_ns + set_back_ns - self._signals.slow_back_ns
         try:
             rows = self._store.verdicts(Window(since_ns, None))
+            excess = self._store.excess(Window(slow_ns, None))
             signals = self._store.query(_SIGNALS, [read_ns], window=Window(read_ns, None))
         except StoreError as error:
             log.error("alerts go on without what was before: %s", error)
             return
         with self._lock:
-            self._history = history_of(self.watches)
+            self._signals.begin()
+            self._history = history_of(self.watches, self._signals.needs)
             self._waiting["verdicts"] = [_aged(rows, set_back_ns)]
+            self._waiting["excess"] = [_aged(excess, set_back_ns)]
             for begin_ns, end_ns in self._alerts.covered(since_ns):
                 self._history.cover(begin_ns - set_back_ns, end_ns - set_back_ns)
             self._gauges.take(signals)
@@ -327,6 +357,7 @@ class Evaluating:
             except StoreError as error:
                 log.error("alerts on percentiles go on without what was before: %s", error)
             self._feed(last_ns)
+            self._scaling = self._signals.again(self._history, self._gauges, last_ns)
 
     def _recall_rollups(self, last_ns: int, set_back_ns: int) -> None:
         """Buckets as they were known, an hour at a time; later ones wait for their minutes."""

@@ -44,6 +44,7 @@ from tailburn.collector.doors.limits import Budget, Limits
 from tailburn.collector.doors.tally import Tally
 from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
+from tailburn.engine.scaling.terms import Targets
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State, open_state, state_path
 from tailburn.engine.store.state.schema import StateError
@@ -125,7 +126,12 @@ class Service:
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
         self._evaluating = Evaluating(
-            slos, state, self._clock.now_ns, is_told=settings.clock == "telemetry"
+            slos,
+            state,
+            self._clock.now_ns,
+            is_told=settings.clock == "telemetry",
+            targets=Targets(settings.scale_waiting, settings.scale_kv_ratio),
+            reads_gauges=reading is not None,
         )
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None

@@ -160,6 +160,14 @@ class Settings:
     slo: tuple[Path, ...] = _setting(
         Topic.SLOS, (), "Files or folders of SLOs whose verdicts are counted on `/metrics`."
     )
+    scale_waiting: Annotated[float, Gt(0)] = _setting(
+        Topic.SLOS, 5.0, "Requests in the queue of a replica, above which more are asked for."
+    )
+    scale_kv_ratio: Annotated[float, Gt(0), Le(1)] = _setting(
+        Topic.SLOS,
+        0.85,
+        "Share of a replica's KV cache in use, above which more are asked for.",
+    )
 
     in_flight_bytes: Bytes = _setting(
         Topic.LIMITS,

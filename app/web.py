@@ -18,6 +18,7 @@ from tailburn.app.answers.hops import excess_rows, hop_rows
 from tailburn.app.answers.promises import promises_of
 from tailburn.app.answers.question import Question, question
 from tailburn.app.answers.requests import request_rows
+from tailburn.app.answers.scaling import NotThere, NoValue, Shown
 from tailburn.app.answers.tails import tail_rows
 from tailburn.app.answers.trace import trace_answer
 from tailburn.app.births import Scraper
@@ -27,6 +28,7 @@ from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
 from tailburn.app.mixes import MixWatch
 from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
+from tailburn.app.scaling_series import scaling_text
 from tailburn.app.slo_series import SloSeries
 from tailburn.collector.doors.access import Gate, Refusal, Scope
 from tailburn.engine.store.api import Store, StoreError
@@ -82,6 +84,7 @@ def _add_metrics(app: FastAPI, behind: Behind) -> None:
         tenant = _seen_tenant(request, behind.gate)
         text = behind.series.render(tenant) + behind.slo_series.render(_scraper(request), tenant)
         text += behind.mixes.render(tenant)
+        text += scaling_text(behind.evaluating.scaling(), behind.now_ns(), tenant)
         body = text.encode() + generate_latest(behind.health)
         return Response(body, media_type=CONTENT_TYPE_LATEST)
 
@@ -153,11 +156,38 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
         wanted = asked_for(now_ns, over, by, clock, asked.where)
         return _json(baseline_rows(behind.store, wanted, behind.evaluating.incidents(now_ns)))
 
+    @app.get("/api/scaling")
+    def scaling(request: Request) -> Response:
+        return _json(_shown_scaling(behind, request).rows())
+
+    @app.get("/api/scaling/{slo}")
+    def scaling_of(
+        request: Request, slo: str, signal: Annotated[list[str] | None, Query()] = None
+    ) -> Response:
+        where = {k: v for k, v in request.query_params.items() if k != "signal"}
+        try:
+            return _json(_shown_scaling(behind, request).flat(slo, where, signal or ()))
+        except NotThere as error:
+            raise HTTPException(404, "; ".join(error.lines)) from None
+        except NoValue as error:
+            raise HTTPException(503, "; ".join(error.lines)) from None
+
     @app.get("/api/balance")
     def balance(request: Request) -> Response:
         if _seen_tenant(request, behind.gate) is not None:
             raise HTTPException(403, "the balance is of all tenants: it needs scope admin")
         return _json(behind.balance())
+
+
+def _shown_scaling(behind: Behind, request: Request) -> Shown:
+    evaluating = behind.evaluating
+    return Shown(
+        evaluating.scaling(),
+        evaluating.scaled,
+        evaluating.no_gauges,
+        behind.now_ns(),
+        _seen_tenant(request, behind.gate),
+    )
 
 
 def _seen_tenant(request: Request, gate: Gate) -> str | None:

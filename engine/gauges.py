@@ -126,9 +126,10 @@ class EngineGauges:
     def unmapped(self, at_ns: int) -> dict[str, str]:
         """SLOs without a gauge of requests in flight, and why."""
         shown = {name for name, _ in self.in_flight(at_ns)}
-        return {slo.name: self._why_not(slo) for slo in self._slos if slo.name not in shown}
+        return {slo.name: self.why_not(slo) for slo in self._slos if slo.name not in shown}
 
-    def _why_not(self, slo: Slo) -> str:
+    def why_not(self, slo: Slo) -> str:
+        """Why no gauge counts for an SLO, where none does."""
         if untold := untold_by_engines(slo):
             return f"no metric of an engine tells {', '.join(untold)}"
         if not self._seen:

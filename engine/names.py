@@ -200,3 +200,16 @@ SCALE_WAITING_RECORD: Final = "tailburn_slo:scale_waiting:ratio"
 SCALE_KV_RECORD: Final = "tailburn_slo:scale_kv:ratio"
 SCALE_HOLD_RECORD: Final = "tailburn_slo:scale_hold:ratio"
 SCALE_REPLICAS_RECORD: Final = "tailburn_slo:scale_replicas:count"
+
+
+def scale_signal(record: str) -> str:
+    """The signal's short name: `scale_out`."""
+    return record.removeprefix("tailburn_slo:").rpartition(":")[0]
+
+
+def scale_metric(record: str) -> str:
+    """The gauge by which `/metrics` shows a signal: `tailburn_slo_scale_out_ratio`.
+
+    A colon is for what rules record. Under one name both would be two series to whoever asks.
+    """
+    return record.removesuffix(":count").replace(":", "_")

@@ -8,18 +8,30 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
 
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.mixes import MixWatch
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
+from tailburn.engine.names import SCALE_HOLD_RECORD, SCALE_OUT_RECORD, scale_metric
+from tailburn.engine.slo.model import Clock, ScaleOut, Slo, Tier
 from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.state.database import open_state, state_path
+from tests.app.fleets import Fleet
 from tests.app.rows import RECEIVED_NS, TRACE, make_rows
 from tests.app.slos import CHAT, slo_series
+from tests.rules.scaling.both_faces import Stretch
 
 OWN = replace(CHAT, name="own", select={"tenant": "alpha"})
+SCALED = replace(
+    CHAT,
+    name="scaled",
+    clocks={Clock.TTFT: {Tier.ACCEPTABLE: {"p99": 1.0}}},
+    scale_out=ScaleOut(0.7, 240.0),
+)
+OWN_SCALED = replace(SCALED, name="own-scaled", select={"tenant": "alpha"})
 ADMIN, ALPHA = b"Bearer admin", b"Bearer alpha"
 
 
@@ -38,21 +50,27 @@ class TwoTokens:
 
 
 class Web:
-    def __init__(self, store: Path) -> None:
+    def __init__(
+        self,
+        store: Path,
+        *slos: Slo,
+        evaluating: Evaluating | None = None,
+        now_ns: int = RECEIVED_NS + 60 * 10**9,
+    ) -> None:
         self.trouble: str | None = None
         self.not_ready: str | None = None
         self.series = RequestSeries()
         self.slo_series = slo_series(CHAT)
         self.state = open_state(state_path(store))
-        now_ns = RECEIVED_NS + 60 * 10**9
         app = web_app(
             Behind(
                 store=ParquetStore(store),
                 gate=TwoTokens(),
                 series=self.series,
                 slo_series=self.slo_series,
-                evaluating=Evaluating([CHAT, OWN], self.state, lambda: now_ns),
                 mixes=MixWatch([CHAT, OWN]),
+                evaluating=evaluating
+                or Evaluating(slos or [CHAT, OWN], self.state, lambda: now_ns),
                 health=CollectorRegistry(),
                 balance=lambda: [{"resource": "{}", "received": 3, "stored": 3}],
                 not_ready=lambda: self.not_ready,
@@ -96,7 +114,8 @@ async def test_probes_need_no_token_and_say_what_is_missing(web: Web) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/metrics", "/api/tails", "/api/requests", "/api/hops", f"/api/traces/{TRACE}",
-     "/api/balance", "/api/baselines", "/api/openapi.json", "/nothing"],
+     "/api/balance", "/api/baselines", "/api/scaling", "/api/scaling/chat",
+     "/api/openapi.json", "/nothing"],
 )  # fmt: skip
 async def test_nothing_else_is_shown_without_a_token(web: Web, path: str) -> None:
     assert (await web.get(path, None)).status_code == 401
@@ -175,3 +194,47 @@ async def test_budgets_are_told_apart_as_alerts_are(web: Web) -> None:
     assert {row["slo"] for row in rows(await web.get(f"/api/budgets?slo={CHAT.name}"))} == {
         CHAT.name
     }
+
+
+@pytest.mark.anyio
+async def test_scaling_answers_keda_or_fails_in_a_way_it_takes_for_a_failure(store: Path) -> None:
+    web = Web(store, SCALED, OWN_SCALED)
+    try:
+        told = rows(await web.get("/api/scaling"))
+        assert [row["slo"] for row in told] == ["scaled", "own-scaled"]
+        assert [row["slo"] for row in rows(await web.get("/api/scaling", ALPHA))] == ["own-scaled"]
+        missing = await web.get("/api/scaling/scaled?signal=scale_out")
+        assert missing.status_code == 503
+        assert missing.json()["detail"].startswith("scaled: scale_out has no value: no minute")
+        unknown = await web.get("/api/scaling/scalde")
+        assert (unknown.status_code, unknown.json()["detail"]) == (
+            404, "no SLO 'scalde' that scales; did you mean scaled?",
+        )  # fmt: skip
+        hidden = await web.get("/api/scaling/scaled", ALPHA)
+        assert (hidden.status_code, "did you mean own-scaled" in hidden.text) == (404, True)
+        assert (await web.get("/api/scaling/scaled?model=a")).status_code == 400
+    finally:
+        web.state.close()
+
+
+@pytest.mark.anyio
+async def test_scaling_gives_flat_numbers_and_gauges(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path / "store", replace(SCALED, vantage="gateway"))
+    fleet.minutes(Stretch(35, 600))
+    fleet.minutes(Stretch(8, 600, 0.1, 2.0, 0.05, hops={"queue": 1}))
+    web = Web(tmp_path / "store", evaluating=fleet.evaluating, now_ns=fleet.now_ns)
+    try:
+        answer = await web.get("/api/scaling/scaled?signal=scale_out_gated&signal=scale_hold")
+        numbers = answer.json()
+        assert answer.status_code == 200
+        assert list(numbers) == ["scale_out_gated", "scale_hold"]
+        assert numbers["scale_out_gated"] > 1.11 and numbers["scale_hold"] == 1
+        metrics = (await web.get("/metrics")).text
+        gauge = f'tailburn_slo_scale_out_gated_ratio{{slo="scaled"}} {numbers["scale_out_gated"]}'
+        assert gauge in metrics
+        found = {family.name for family in text_string_to_metric_families(metrics)}
+        assert {scale_metric(r) for r in (SCALE_OUT_RECORD, SCALE_HOLD_RECORD)} <= found
+        assert "tailburn_slo_scale" not in (await web.get("/metrics", ALPHA)).text
+    finally:
+        web.state.close()
+        fleet.database.close()

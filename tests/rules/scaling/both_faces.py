@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailburn.engine import histogram
 from tailburn.engine.counted import rows_of
-from tailburn.engine.evaluation import History, history_of
+from tailburn.engine.evaluation import history_of
 from tailburn.engine.evaluation.quantiles import BOUND_STEP
 from tailburn.engine.gauges import KV, WAITING, EngineGauges
 from tailburn.engine.names import (
@@ -98,9 +98,10 @@ def ours(slo: Slo, course: Course) -> list[Standing]:
         if one.requests is not None:
             history.cover(begin_ns, end_ns)
             for labels in series_of(slo):
-                _take(history, slo, labels, told(one, labels), begin_ns)
+                for table, rows in rows_at(slo, labels, told(one, labels), begin_ns):
+                    getattr(history, f"take_{table}")(rows)
         for labels in series_of(slo):
-            for rows in _readings(labels, one, end_ns // _NS):
+            for rows in readings(labels, one, end_ns // _NS):
                 gauges.take(rows)
         history.record(end_ns)
         (standing,) = signals.at(history, gauges.replicas(end_ns), BEGIN + number + 1)
@@ -118,20 +119,22 @@ def _counts(one: Stretch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     return counts
 
 
-def _take(history: History, slo: Slo, labels: dict[str, str], one: Stretch, at_ns: int) -> None:
+def rows_at(
+    slo: Slo, labels: dict[str, str], one: Stretch, at_ns: int
+) -> Iterator[tuple[str, pa.Table]]:
+    """What the service counts of a series in a minute: names of tables, and their rows."""
     if one.requests:
-        history.take_verdicts(
-            verdicts(
-                verdict(slo, o.name, at_ns, one.requests, 0, 0, **labels) for o in objectives(slo)
-            )
+        counted = (
+            verdict(slo, o.name, at_ns, one.requests, 0, 0, **labels) for o in objectives(slo)
         )
-        history.take_rollups(_rollup(slo, labels, one, at_ns))
+        yield "verdicts", verdicts(counted)
+        yield "rollups", _rollup(slo, labels, one, at_ns)
     if one.hops:
         sums = {
             (at_ns, slo.name, json.dumps(labels), hop): [s * _NS]
             for hop, s in {**one.hops, ALL_HOPS: sum(one.hops.values())}.items()
         }
-        history.take_excess(rows_of("excess", sums))
+        yield "excess", rows_of("excess", sums)
 
 
 def _rollup(slo: Slo, labels: Mapping[str, str], one: Stretch, at_ns: int) -> pa.Table:
@@ -153,7 +156,7 @@ def _rollup(slo: Slo, labels: Mapping[str, str], one: Stretch, at_ns: int) -> pa
     return pa.table(columns, schema=ROLLUPS)
 
 
-def _readings(labels: Mapping[str, str], one: Stretch, at_s: int) -> Iterator[pa.Table]:
+def readings(labels: Mapping[str, str], one: Stretch, at_s: int) -> Iterator[pa.Table]:
     for number in range(one.replicas or 0):
         values = {WAITING: one.waiting, KV: one.kv_ratio}
         name = f"{labels.get('model', 'x')}-{number}"
