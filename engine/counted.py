@@ -16,11 +16,7 @@ def counts_of(table: str) -> list[str]:
 def add_up(table: str, rows: pa.Table) -> pa.Table:
     """One row per combination of the keys of a table of COUNTED, in no set order."""
     keys, counts = list(COUNTED[table]), counts_of(table)
-    plain = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for column in rows.select([*keys, *counts]).columns
-    ]
-    whole = pa.table(plain, names=[*keys, *counts])
+    whole = rows.select([*keys, *counts]).unify_dictionaries()
     added = whole.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in counts])
     return _fitted(table, added.columns)
 

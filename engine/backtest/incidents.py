@@ -1,7 +1,6 @@
 """Incidents as people mark them: start, end and name, in CSV or YAML, each time with its zone."""
 
 import csv
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
@@ -135,10 +134,3 @@ def _unfit(given: object) -> str:
         return f"{unknown[0]!r} is not known; want start, end and name"
     missing = [name for name in FIELDS[:2] if not given.get(name)]
     return f"has no {missing[0]}; want a time such as 2026-12-01T17:14:00Z" if missing else ""
-
-
-def overlap(spans: Iterable[tuple[int, int]], begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of spans that lie within two times."""
-    for first, last in spans:
-        if first < end and last > begin:
-            yield max(first, begin), min(last, end)

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailburn.engine.counted import add_up
 from tailburn.engine.grouping import I64
 from tailburn.engine.rollup import MINUTE_NS
-from tailburn.engine.schema import COUNTED, VERDICTS
+from tailburn.engine.schema import VERDICTS
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Clock, Objective, Slo, objectives
 from tailburn.engine.slo.verdicts import (
@@ -30,7 +31,6 @@ from tailburn.engine.slo.verdicts import (
 )
 
 _COUNTED: Final = ("requests", "bad", "unmeasured")
-_KEYS: Final = COUNTED["verdicts"]
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,7 @@ def count(rows: pa.Table, slos: Sequence[Slo]) -> pa.Table:
 
 def added_up(parts: Sequence[pa.Table]) -> pa.Table:
     """One row for each minute and budget: a minute may lie in two parts."""
-    whole = pa.concat_tables([VERDICTS.empty_table(), *parts]).unify_dictionaries()
-    sums = [name for name in VERDICTS.names if name not in _KEYS]
-    summed = whole.group_by(list(_KEYS)).aggregate([(name, "sum") for name in sums])
-    return summed.rename_columns([*_KEYS, *sums]).select(VERDICTS.names).cast(VERDICTS)
+    return add_up("verdicts", pa.concat_tables([VERDICTS.empty_table(), *parts]))
 
 
 def renamed(minutes: pa.Table, drafts: Sequence[Slo], slos: Sequence[Slo]) -> pa.Table:
