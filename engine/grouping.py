@@ -41,6 +41,16 @@ def single_chunk(column: pa.ChunkedArray) -> pa.Array:
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
 
 
+def medians(values: F64) -> F64:
+    """Of each row of at least one column, nan left out; nan where all are."""
+    ordered = np.sort(values, axis=1)  # nan last
+    known = (~np.isnan(ordered)).sum(axis=1)
+    row = np.arange(len(ordered))
+    low = ordered[row, np.maximum(known - 1, 0) // 2]
+    high = ordered[row, np.minimum(known // 2, ordered.shape[1] - 1)]
+    return np.where(known % 2 == 1, low, (low + high) / 2)
+
+
 def distinct(columns: Sequence[pa.ChunkedArray]) -> tuple[list[pa.Array], I64]:
     """Distinct rows of at least one column without null, and which of them each row is.
 

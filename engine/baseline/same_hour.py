@@ -25,7 +25,7 @@ from tailburn.engine.baseline.incidents import Incident, rows_of, within
 from tailburn.engine.baseline.load import DAY_NS, HOUR_NS
 from tailburn.engine.baseline.pooling import keys_of, parents
 from tailburn.engine.baseline.quantiles import Dense, accumulate, quantiles
-from tailburn.engine.grouping import F64, I64, numbers
+from tailburn.engine.grouping import F64, I64, medians, numbers
 
 DAYS: Final = 3
 MINIMUM_COUNT: Final = 300  # with fewer, the 95 % upper bound of p99 lies above all of them
@@ -247,7 +247,7 @@ class _Level:
         needs = np.where(young & within_hour, np.maximum(due_s, 60.0), np.nan)
         spread = self.group
         return _Judged(
-            _median(values)[spread],
+            medians(values)[spread],
             np.where(self.count > 0, self.value_s, np.nan)[spread],
             self.count[spread],
             self.left_out[spread],
@@ -306,18 +306,6 @@ def _at(rows: pa.Table, here: I64) -> pa.Table:
     if len(here) and here[-1] - here[0] + 1 == len(here):
         return rows.slice(here[0], len(here))
     return rows.take(pa.array(here))
-
-
-def _median(values: F64) -> F64:
-    """Of each row, nan left out; nan where all are."""
-    ordered = np.sort(values, axis=1)  # nan last
-    known = (~np.isnan(ordered)).sum(axis=1)
-    row = np.arange(len(ordered))
-    low, high = (
-        ordered[row, np.maximum(known - 1, 0) // 2],
-        ordered[row, known // 2 % ordered.shape[1]],
-    )
-    return np.where(known % 2 == 1, low, (low + high) / 2)
 
 
 def _known(value: np.float64) -> float | None:

@@ -18,7 +18,7 @@ from tailburn.engine.evaluation.windows import (
     MINUTE_S,
     SLOW_S,
 )
-from tailburn.engine.grouping import F64
+from tailburn.engine.grouping import F64, medians
 from tailburn.engine.slo.model import QUANTILES, Clock, Slo
 
 _FROZEN: Final = FROZEN_AT_MOST_S // MINUTE_S
@@ -156,7 +156,7 @@ class OverBaseline:
             p99 = at.history.buckets.day_before(cells.columns, now, day)
             p99[_in_incident(slo, cells.by, at, now - day * _DAY + _HOUR // 2)] = np.nan
             days[day - 1] = p99
-        return _median(days)
+        return medians(days.T)
 
 
 def _in_incident(slo: Slo, by: Sequence[tuple[str, ...]], at: Moment, end: int) -> Bools:
@@ -168,16 +168,6 @@ def _in_incident(slo: Slo, by: Sequence[tuple[str, ...]], at: Moment, end: int) 
             told = [incident.where.get(name) for name in slo.by]
             found |= [all(t in (None, v) for t, v in zip(told, one, strict=True)) for one in by]
     return found
-
-
-def _median(days: F64) -> F64:
-    """Of each column, nan left out; nan where all are."""
-    ordered = np.sort(days, axis=0)  # nan last
-    known = (~np.isnan(ordered)).sum(axis=0)
-    column = np.arange(days.shape[1])
-    low = ordered[np.maximum(known - 1, 0) // 2, column]
-    high = ordered[np.minimum(known // 2, len(days) - 1), column]
-    return np.where(known % 2 == 1, low, (low + high) / 2)
 
 
 def _seconds(value: float | None) -> str:
