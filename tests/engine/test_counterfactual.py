@@ -5,6 +5,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -21,9 +22,15 @@ from tailburn.engine.names import HOPS, ttft_hop_column
 from tests.engine.store import samples
 from tests.engine.test_band import healthy, row
 
+Rows = list[dict[str, Any]]
 
-def dealt(now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float) -> BadShare:
-    found = bad_share(samples.requests(*now), samples.requests(*before), "ttft", threshold_s)
+
+def tables(now: Rows, before: Rows) -> tuple[pa.Table, pa.Table]:
+    return samples.requests(*now), samples.requests(*before)
+
+
+def dealt(now: Rows, before: Rows, threshold_s: float) -> BadShare:
+    found = bad_share(*tables(now, before), "ttft", threshold_s)
     assert found is not None
     return found
 
@@ -88,7 +95,7 @@ rows_of = st.lists(
 @given(rows_of, rows_of, st.floats(0.1, 6))
 @settings(max_examples=100, deadline=None)
 def test_parts_add_up_and_do_not_depend_on_an_order(
-    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+    now: Rows, before: Rows, threshold_s: float
 ) -> None:
     found = dealt(now, before, threshold_s)
     assert sum((h.shapley for h in found.hops), Fraction(0)) == found.cured_by_all
@@ -104,9 +111,7 @@ two_hops = st.lists(
 
 @given(two_hops, two_hops)
 @settings(max_examples=50, deadline=None)
-def test_a_part_is_the_mean_over_both_orders(
-    now: list[dict[str, Any]], before: list[dict[str, Any]]
-) -> None:
+def test_a_part_is_the_mean_over_both_orders(now: Rows, before: Rows) -> None:
     found = dealt(now, before, 2.0)
     assume(len(found.hops) == 2)
     for one, other in permutations(found.hops):
@@ -149,27 +154,25 @@ def test_hops_that_feed_back_are_lower_bounds(hop: str, is_bound: bool) -> None:
 @given(rows_of, rows_of, st.floats(0.1, 4))
 @settings(max_examples=40, deadline=None)
 def test_hops_put_back_together_cure_what_they_do_alone_or_all(
-    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+    now: Rows, before: Rows, threshold_s: float
 ) -> None:
     found = dealt(now, before, threshold_s)
-    tables = samples.requests(*now), samples.requests(*before)
+    both = tables(now, before)
     for hop in found.hops:
-        cured = cured_by(*tables, "ttft", threshold_s, [hop.hop])
+        cured = cured_by(*both, "ttft", threshold_s, [hop.hop])
         assert cured == (found.count, found.bad, hop.cured)
-    every = cured_by(*tables, "ttft", threshold_s, [hop.hop for hop in found.hops])
+    every = cured_by(*both, "ttft", threshold_s, [hop.hop for hop in found.hops])
     assert every == (found.count, found.bad, found.cured_by_all)
 
 
 @given(rows_of, rows_of, st.floats(0.1, 4))
 @settings(max_examples=60, deadline=None)
 def test_the_queues_part_over_time_adds_up_to_what_it_would_have_cured(
-    now: list[dict[str, Any]], before: list[dict[str, Any]], threshold_s: float
+    now: Rows, before: Rows, threshold_s: float
 ) -> None:
     found = dealt(now, before, threshold_s)
     edges = samples.T0 + np.array([0, 300, 301, 1_002]) * samples.SECOND_NS
-    parts = queue_burn(
-        samples.requests(*now), samples.requests(*before), "ttft", threshold_s, edges
-    )
+    parts = queue_burn(*tables(now, before), "ttft", threshold_s, edges)
     assert [(p.since_ns, p.until_ns) for p in parts] == list(
         zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     )

@@ -24,21 +24,21 @@ from tailburn.engine.names import (
     SLO_UNMEASURED_METRIC,
 )
 from tailburn.engine.slo.definition import definition_of
+from tailburn.engine.slo.lateness import DEADLINE
 from tailburn.engine.slo.model import Clock, Slo, Tier, objectives
 from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import selector
 from tailburn.rules.ruleset import build, watches_of
 from tests.app.verdicts import MINUTE_NS, verdict, verdicts
+from tests.rules.parity import BEGIN, minutes_of, steps_around
 from tests.rules.promtool import Asked, firing, judge, slo
 
 pytestmark = pytest.mark.program("promtool")
 
-BEGIN: Final = 28_000_080  # minutes since the epoch: a multiple of an hour
 COUNTED: Final = (Kind.BURN, Kind.TIER, Kind.DEADLINE, Kind.UNMEASURED)
 CLOCKS = {Clock.TTFT: {Tier.ACCEPTABLE: {"p95": 0.5}}}
 ALL_OF_IT = slo(availability_ratio=0.99, clocks=CLOCKS)
 BY_MODEL = slo(availability_ratio=0.99, clocks=CLOCKS, by=("model",))
-DEADLINE: Final = "deadline"
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,6 @@ COURSES: Final[dict[str, Course]] = {
     "few requests": (Stretch(120, 1), Stretch(30, 1, 1.0), Stretch(60, 1)),
     "unmeasured": (WELL, Stretch(60, 100, unmeasured=300), Stretch(60, 600)),
 }
-
-
-def minutes_of(course: Course) -> Iterator[Stretch]:
-    for stretch in course:
-        yield from [stretch] * stretch.minutes
 
 
 def values_of(slo: Slo) -> tuple[dict[str, str], ...]:
@@ -137,7 +132,6 @@ def ours(slo: Slo, course: Course) -> list[dict[AlertKey, State]]:
 
 def asked(slo: Slo, found: list[dict[AlertKey, State]], every: int) -> Iterator[Asked]:
     """On either side of each change, one evaluation away; at begin and end where there is none."""
-    keys = {key for states in found for key in states}
     watches = {w.key: w for w in watches_of([slo]) if w.interval_s == every * 60}
     for watch in watches.values():
         if watch.key.alertname not in COUNTED:
@@ -145,14 +139,8 @@ def asked(slo: Slo, found: list[dict[AlertKey, State]], every: int) -> Iterator[
         for by in values_of(slo):
             key = watch.key_of(tuple(by.values()))
             fires = np.array([key in s and s[key].status.fires for s in found[::every]], np.bool_)
-            at = {1, len(fires) - 1}
-            if key in keys:
-                changes = np.flatnonzero(np.diff(fires)) + 1
-                at |= {c - 2 for c in changes.tolist()} | {c + 1 for c in changes.tolist()}
-            for step in sorted(a for a in at if 0 <= a < len(fires)):
-                around = fires[max(step - 1, 0) : step + 2]
-                if around.all() or not around.any():  # not one evaluation from another change
-                    yield _as_it_is(key, by, step * every * 60.0, int(fires[step]))
+            for step in steps_around(fires, {1, len(fires) - 1}):
+                yield _as_it_is(key, by, step * every * 60.0, int(fires[step]))
 
 
 def _as_it_is(key: AlertKey, by: dict[str, str], at_s: float, count: int) -> Asked:

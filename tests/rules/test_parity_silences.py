@@ -13,9 +13,9 @@ from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import selector
 from tailburn.rules.ruleset import build, watches_of
 from tests.app.verdicts import MINUTE_NS, verdict, verdicts
+from tests.rules.parity import BEGIN
 from tests.rules.promtool import firing, judge, slo
 from tests.rules.test_parity import (
-    BEGIN,
     BY_MODEL,
     Stretch,
     asked,

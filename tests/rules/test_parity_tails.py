@@ -18,11 +18,11 @@ from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import selector
 from tailburn.rules.ruleset import build, watches_of
 from tests.app.verdicts import MINUTE_NS
+from tests.rules.parity import BEGIN, minutes_of, steps_around
 from tests.rules.promtool import Asked, firing, judge, slo
 
 pytestmark = pytest.mark.program("promtool")
 
-BEGIN: Final = 28_000_080  # minutes since the epoch: a multiple of an hour
 TAILS: Final = (Kind.TIER, Kind.SCALE_OUT, Kind.CONSISTENCY, Kind.REGRESSION)
 STEP: Final = 16  # as `/metrics` exposes buckets
 CHAT: Final = slo(
@@ -66,11 +66,6 @@ COURSES: Final[dict[str, tuple[Slo, Clock, Course, int]]] = {
         4,
     ),
 }
-
-
-def minutes_of(course: Course) -> Iterator[Stretch]:
-    for stretch in course:
-        yield from [stretch] * stretch.minutes
 
 
 def counts_of(one: Stretch) -> np.ndarray:
@@ -141,14 +136,10 @@ def asked(slo: Slo, found: list[dict[AlertKey, State]], every: int) -> Iterator[
         if watch.interval_s != every * 60 or key.alertname not in TAILS:
             continue
         fires = np.array([key in s and s[key].status.fires for s in found[::every]])
-        changes = (np.flatnonzero(np.diff(fires)) + 1).tolist()
-        steps = {len(fires) - 2} | {c - 2 for c in changes} | {c + 1 for c in changes}
-        for step in sorted(s for s in steps if 0 <= s < len(fires)):
-            around = fires[max(step - 1, 0) : step + 2]
-            if around.all() or not around.any():
-                labels = {"severity": key.severity, "objective": key.objective, "long": key.long}
-                named = {name: value for name, value in labels.items() if value}
-                yield firing(step * every * 60.0, int(fires[step]), Kind(key.alertname), **named)
+        for step in steps_around(fires, {len(fires) - 2}):
+            labels = {"severity": key.severity, "objective": key.objective, "long": key.long}
+            named = {name: value for name, value in labels.items() if value}
+            yield firing(step * every * 60.0, int(fires[step]), Kind(key.alertname), **named)
 
 
 @pytest.mark.parametrize("course", COURSES)
