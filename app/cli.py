@@ -25,10 +25,10 @@ from tailburn.app.options import (
 from tailburn.app.planning_commands import backtest, suggest
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
-from tailburn.app.rules_scaling_commands import scaling
+from tailburn.app.rules_scaling_commands import scaling as scaling_rules
 from tailburn.app.signals_commands import signals_app
 from tailburn.app.slo_commands import slo_app
-from tailburn.app.standing_commands import baselines, budget
+from tailburn.app.standing_commands import baselines, budget, scaling
 from tailburn.app.token_commands import token_app
 
 cli = typer.Typer(
@@ -47,9 +47,10 @@ cli.add_typer(signals_app, name="signals")
 cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)
 rules_app.command("test")(test_rules)
-rules_app.command("scaling")(scaling)
+rules_app.command("scaling")(scaling_rules)
 cli.command()(budget)
 cli.command()(baselines)
+cli.command()(scaling)
 slo_app.command()(explain)
 slo_app.command()(simulate)
 slo_app.command()(suggest)

@@ -79,14 +79,36 @@ def scaling(
         bool, typer.Option("--plain", help="Scale out also where the queue is not the cause.")
     ] = False,
     prometheus: Annotated[
-        str, typer.Option("--prometheus", metavar="URL", help="Whom KEDA asks.")
-    ] = "http://prometheus:9090",
+        str | None,
+        typer.Option(
+            "--prometheus", metavar="URL", help="Whom KEDA asks. Default: http://prometheus:9090."
+        ),
+    ] = None,
+    tailburn: Annotated[
+        str | None,
+        typer.Option(
+            "--tailburn",
+            metavar="URL",
+            help="KEDA asks this service's web port, such as http://tailburn:9464; no Prometheus.",
+        ),
+    ] = None,
+    token_secret: Annotated[
+        str | None,
+        typer.Option(
+            "--token-secret",
+            metavar="NAME",
+            help="Secret whose key `token` is a token of scope read, for --tailburn.",
+        ),
+    ] = None,
 ) -> None:
     """Write scaling signals as recording rules, and the HPA or ScaledObject that reads them.
 
-    The signals rest on the rules of `tailburn rules generate`: load both.
+    The signals rest on the rules of `tailburn rules generate`: load both. Or on nothing but the
+    service itself, with --tailburn.
 
     tailburn rules scaling slo/chat.yaml --deployment vllm --part keda
+
+    tailburn rules scaling slo/chat.yaml --deployment vllm --part keda --tailburn http://tailburn:9464
     """
     from tailburn.app import rules_scaling as made
     from tailburn.app.slo_files import load_given, write_whole
@@ -104,9 +126,11 @@ def scaling(
         kv_ratio=kv,
         is_gated=not plain,
         prometheus_url=prometheus,
+        service_url=tailburn,
+        token_secret=token_secret,
     )
     if out == "-":
-        sys.stdout.write(made.rules(asked) if part is Part.RULES else made.render(asked)[part])
+        sys.stdout.write(made.part(asked, part))
         return
     for name, text in made.render(asked).items():
         write_whole(Path(out) / made.file_name(asked, name), text)

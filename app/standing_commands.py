@@ -1,4 +1,4 @@
-"""`tailburn budget`, `tailburn baselines`, and how a service is asked instead of a store."""
+"""`tailburn budget`, `baselines` and `scaling`, and how a service is asked instead of a store."""
 
 from typing import Annotated
 
@@ -89,3 +89,21 @@ def baselines(
 
     options = Options(by, clock, over, until, model, where or ())
     show_baselines(store, config, url, token, options, json)
+
+
+def scaling(
+    url: Annotated[
+        str,
+        typer.Option("--url", metavar="URL", help="The web port of a running service."),
+    ] = "http://localhost:9464",
+    token: ReadToken = None,
+    slo: OneSlo = None,
+    json: AsJson = False,
+) -> None:
+    """What a running service tells autoscalers: each signal's value, since when, and why.
+
+    tailburn scaling --url http://localhost:9464 --slo chat
+    """
+    from tailburn.app.standing.scaling import show_scaling
+
+    show_scaling(url, token, slo, json)

@@ -1,5 +1,7 @@
 """The files of autoscalers: prometheus-adapter with an HPA, or KEDA; and how a replica drains.
 
+KEDA asks Prometheus for what rules record, or the service itself for its `/api/scaling`.
+
 All signals are held at 1, so the number of replicas that an autoscaler wants is the largest
 that any of them asks for, and `hold` keeps those that are there.
 """
@@ -7,6 +9,7 @@ that any of them asks for, and `hold` keeps those that are there.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 from tailburn.engine.names import (
     SCALE_GATED_RECORD,
@@ -15,6 +18,7 @@ from tailburn.engine.names import (
     SCALE_OUT_RECORD,
     SCALE_WAITING_RECORD,
     SLO_LABEL,
+    scale_signal,
 )
 from tailburn.engine.slo.model import Slo
 from tailburn.rules.alerts.stalled import patience_s
@@ -22,7 +26,6 @@ from tailburn.rules.promql import selector
 
 Object = dict[str, Any]
 
-_PREFIX: Final = "tailburn_slo:"
 _STABLE_S: Final = 300
 _LONGEST_S: Final = 1800  # that an HPA takes as a period
 
@@ -91,18 +94,29 @@ def hpa(scaled: Scaled) -> Object:
 
 def keda(scaled: Scaled, prometheus_url: str) -> Object:
     """A ScaledObject that asks Prometheus itself; a signal that is missing changes nothing."""
+    return _scaled_object(scaled, [_trigger(scaled, r, prometheus_url) for r in scaled.records])
+
+
+def keda_of_service(scaled: Scaled, url: str, secret: str | None = None) -> Object:
+    """A ScaledObject that asks the service at `url`; a signal that is missing is a failure there.
+
+    `secret`: the Secret with the service's token, for which `credentials` is needed too.
+    """
+    triggers = [_service_trigger(scaled, record, url) for record in scaled.records]
+    if secret is not None:
+        for trigger in triggers:
+            trigger["metadata"]["authMode"] = "bearer"
+            trigger["authenticationRef"] = {"name": _metadata(scaled)["name"]}
+    return _scaled_object(scaled, triggers)
+
+
+def credentials(scaled: Scaled, secret: str) -> Object:
+    """A TriggerAuthentication: the token of scope read is the key `token` of that Secret."""
     return {
         "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
+        "kind": "TriggerAuthentication",
         "metadata": _metadata(scaled),
-        "spec": {
-            "scaleTargetRef": {"name": scaled.deployment},
-            "pollingInterval": 30,
-            "minReplicaCount": scaled.least,
-            "maxReplicaCount": scaled.most,
-            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(scaled)}},
-            "triggers": [_trigger(scaled, record, prometheus_url) for record in scaled.records],
-        },
+        "spec": {"secretTargetRef": [{"parameter": "token", "name": secret, "key": "token"}]},
     }
 
 
@@ -114,7 +128,7 @@ def drain(scaled: Scaled) -> Object:
 
 def metric_name(scaled: Scaled, record: str) -> str:
     """A signal as prometheus-adapter and KEDA name it."""
-    signal = record.removeprefix(_PREFIX).removesuffix(":ratio").replace("_", "-")
+    signal = scale_signal(record).replace("_", "-")
     return f"tailburn-{scaled.deployment}-{signal}"
 
 
@@ -138,6 +152,38 @@ def _metric(scaled: Scaled, record: str) -> Object:
         "external": {
             "metric": {"name": metric_name(scaled, record)},
             "target": {"type": "Value", "value": "1"},
+        },
+    }
+
+
+def _scaled_object(scaled: Scaled, triggers: list[Object]) -> Object:
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": _metadata(scaled),
+        "spec": {
+            "scaleTargetRef": {"name": scaled.deployment},
+            "pollingInterval": 30,
+            "minReplicaCount": scaled.least,
+            "maxReplicaCount": scaled.most,
+            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(scaled)}},
+            "triggers": triggers,
+        },
+    }
+
+
+def _service_trigger(scaled: Scaled, record: str, url: str) -> Object:
+    signal = scale_signal(record)
+    asked = urlencode({"signal": signal, **scaled.values}, quote_via=quote)
+    return {
+        "type": "metrics-api",
+        "name": metric_name(scaled, record),
+        "metricType": "Value",
+        "metadata": {
+            "url": f"{url}/api/scaling/{quote(scaled.slo.name, safe='')}?{asked}",
+            "format": "json",
+            "valueLocation": signal,
+            "targetValue": "1",
         },
     }
 

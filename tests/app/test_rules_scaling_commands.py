@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
 from tailburn.app.cli import cli
@@ -118,3 +119,45 @@ def test_matchers_want_an_engine(slo: Path) -> None:
     assert refused("-i", slo, "--engine", "vllm", "--match", "job") == [
         "--match: 'job': want KEY=VALUE"
     ]
+
+
+SERVICE = ("--tailburn", "http://tailburn:9464")
+
+
+def test_keda_may_ask_the_service_itself(slo: Path, tmp_path: Path) -> None:
+    answer = run("-i", slo, *SERVICE, "--part", "keda", "--token-secret", "tailburn-read")
+    documents = list(YAML(typ="safe").load_all(answer.stdout))
+    assert [document["kind"] for document in documents] == ["TriggerAuthentication", "ScaledObject"]
+    assert {t["type"] for t in documents[1]["spec"]["triggers"]} == {"metrics-api"}
+    out = tmp_path / "out"
+    assert run("-i", slo, *SERVICE, "-o", out, "--engine", "vllm").exit_code == 0
+    assert sorted(path.name for path in out.iterdir()) == ["chat.drain.yaml", "chat.keda.yaml"]
+    assert "valueLocation: scale_kv" in (out / "chat.keda.yaml").read_text()
+
+
+def test_what_does_not_go_with_the_service_is_told_at_once(slo: Path) -> None:
+    both = ("--prometheus", "http://p:9090", "--waiting", "8", "--token-secret", "A_B")
+    assert refused("-i", slo, "--part", "keda", "--tailburn", "tailburn:9464", *both) == [
+        "--prometheus and --tailburn: KEDA asks one of them",
+        "--tailburn: 'tailburn:9464': want the web port, such as http://tailburn:9464",
+        "--token-secret: 'A_B': want the name of a Secret",
+        "--waiting, --kv: are settings of the service: scale_waiting and scale_kv_ratio",
+    ]
+    (part,) = refused("-i", slo, *SERVICE, "--part", "hpa")
+    assert part.endswith("want one of keda, drain")
+    assert refused("-i", slo, *SERVICE)[0].startswith("--part rules: with --tailburn")
+    assert refused("-i", slo, "--token-secret", "a") == [
+        "--token-secret: is the service's: want --tailburn too"
+    ]
+
+
+def test_an_slo_that_others_count_can_not_be_asked_of_the_service(slo: Path) -> None:
+    slo.write_text(CHAT.replace("vantage: gateway", "vantage: engine\n  source: {engine: vllm}"))
+    (line,) = refused("-i", slo, *SERVICE, "--part", "keda")
+    assert line.startswith(f"{slo}:3: spec.source: the service counts no requests")
+
+
+def test_engines_that_can_not_tell_the_slo_apart_are_refused(slo: Path) -> None:
+    slo.write_text(BY_MODEL.replace("[model]", "[route]"))
+    asked = ("--part", "keda", "--engine", "vllm", "--where", "route=a")
+    assert refused("-i", slo, *SERVICE, *asked) == ["--engine: no metric of an engine tells route"]

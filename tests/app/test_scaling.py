@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tailburn.app.answers.scaling import SIGNALS, NotThere, NoValue
@@ -13,6 +14,7 @@ from tailburn.app.scaling_series import HELP, scaling_text
 from tailburn.engine.names import scale_metric
 from tailburn.engine.scaling.signals import RECORDS
 from tailburn.engine.slo.model import ScaleOut
+from tests.app.conftest import Run
 from tests.app.fleets import Fleet
 from tests.app.verdicts import MINUTE_NS
 from tests.rules.promtool import slo, ttft
@@ -204,3 +206,20 @@ def test_every_signal_has_its_gauge_under_a_name_of_its_own() -> None:
     assert set(HELP) == set(RECORDS)
     assert len(set(metrics)) == len(RECORDS) and not any(":" in name for name in metrics)
     assert not any(name.endswith(("_count", "_sum", "_total")) for name in metrics)
+
+
+def test_the_command_says_what_each_signal_means(
+    run: Run, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.minutes(WELL)
+    fleet.minutes(SLOW)
+    rows = fleet.shown().rows()
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=rows))
+    monkeypatch.setattr(httpx, "get", httpx.Client(transport=transport).get)
+    told = run("scaling", "--url", "http://service:9464")
+    lines = {line.split()[1]: line for line in told.out.splitlines() if "chat" in line}
+    assert "add replicas" in lines["scale_out_gated"]
+    assert "the queue owns 70% of the excess" in lines["scale_out_gated"]
+    assert "hold" in lines["scale_hold"] and "unknown" in lines["scale_kv"]
+    wrong = run("scaling", "--url", "http://service:9464", "--slo", "chta")
+    assert (wrong.code, "did you mean chat?" in wrong.err) == (2, True)

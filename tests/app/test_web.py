@@ -19,6 +19,7 @@ from tailburn.engine.names import SCALE_HOLD_RECORD, SCALE_OUT_RECORD, scale_met
 from tailburn.engine.slo.model import Clock, ScaleOut, Slo, Tier
 from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.state.database import open_state, state_path
+from tailburn.rules.scaling.autoscaler import Scaled, keda_of_service
 from tests.app.fleets import Fleet
 from tests.app.rows import RECEIVED_NS, TRACE, make_rows
 from tests.app.slos import CHAT, slo_series
@@ -235,6 +236,28 @@ async def test_scaling_gives_flat_numbers_and_gauges(tmp_path: Path) -> None:
         found = {family.name for family in text_string_to_metric_families(metrics)}
         assert {scale_metric(r) for r in (SCALE_OUT_RECORD, SCALE_HOLD_RECORD)} <= found
         assert "tailburn_slo_scale" not in (await web.get("/metrics", ALPHA)).text
+    finally:
+        web.state.close()
+        fleet.database.close()
+
+
+@pytest.mark.anyio
+async def test_keda_finds_a_number_where_the_file_written_for_it_looks(tmp_path: Path) -> None:
+    served = replace(SCALED, vantage="gateway", by=("model",))
+    fleet = Fleet(tmp_path / "store", served)
+    fleet.minutes(Stretch(35, 600))
+    web = Web(tmp_path / "store", evaluating=fleet.evaluating, now_ns=fleet.now_ns)
+    scaled = Scaled(served, "chat-a", values={"model": "a"})
+    try:
+        for trigger in keda_of_service(scaled, "http://w")["spec"]["triggers"]:
+            asked = trigger["metadata"]
+            answer = await web.get(asked["url"].removeprefix("http://w"))
+            assert isinstance(answer.json()[asked["valueLocation"]], float), answer.text
+        later_ns = fleet.now_ns + 6 * 60 * 10**9
+        gone = Web(tmp_path / "store", evaluating=fleet.evaluating, now_ns=later_ns)
+        answer = await gone.get(asked["url"].removeprefix("http://w"))
+        assert answer.status_code == 503
+        gone.state.close()
     finally:
         web.state.close()
         fleet.database.close()
