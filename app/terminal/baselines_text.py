@@ -76,7 +76,8 @@ def _rests_on(row: Row) -> str:
         own = f"its own {row['own_requests']:,} are too few"
         parts.append(f"all of {', '.join(row['pooled'])} together: {own}")
         parts += [f"its own in {about(row['own_needs_s'])}"] if row["own_needs_s"] else []
-    parts += [_day(day) for day in row["days"] if day["state"] != "used" or day["left_out"]]
+    if any(day["state"] != "young" for day in row["days"]):
+        parts += [_day(day) for day in row["days"] if day["state"] != "used" or day["left_out"]]
     return "; ".join(parts)
 
 
