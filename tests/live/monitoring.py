@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -106,16 +106,59 @@ def alertmanager(program: str, folder: Path, config: Path) -> Iterator[Program]:
         yield running
 
 
+def fill(
+    promtool: str, folder: Path, values: Mapping[str, Sequence[float | None]], begin_s: int
+) -> None:
+    """Give the Prometheus that will run in `folder` a past: each series at every whole minute.
+
+    Series are named as selectors, and all are counters; None where nothing was scraped.
+    """
+    lines, seen = [], ""
+    for series, counted in sorted(values.items()):
+        family = series.partition("{")[0].removesuffix("_total")
+        if family != seen:
+            lines.append(f"# TYPE {family} counter")
+            seen = family
+        lines += [
+            f"{series} {value:g} {begin_s + 60 * minute}"
+            for minute, value in enumerate(counted)
+            if value is not None
+        ]
+    folder.mkdir(exist_ok=True)
+    (folder / "past").write_text("\n".join([*lines, "# EOF", ""]))
+    _blocks(promtool, folder, "openmetrics", folder / "past", folder / "tsdb")
+
+
+def record(
+    promtool: str, folder: Path, running: "Prometheus", rules: Path, begin_s: int, end_s: int
+) -> None:
+    """Give it what these recording rules would have recorded of its past by then."""
+    _blocks(
+        promtool, folder, "rules", f"--url={running.url}", f"--start={begin_s}", f"--end={end_s}",
+        f"--output-dir={folder / 'tsdb'}", rules,
+    )  # fmt: skip
+
+
+def _blocks(promtool: str, folder: Path, *arguments: object) -> None:
+    made = subprocess.run(
+        [promtool, "tsdb", "create-blocks-from", *map(str, arguments)],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
 @contextmanager
 def prometheus(
-    program: str, folder: Path, rules: Path, target: str, alertmanager_url: str = ""
+    program: str, folder: Path, rules: Path, target: str = "", alertmanager_url: str = ""
 ) -> Iterator[Prometheus]:
     """Scrapes `target` every second and loads every file in `rules`."""
     (port,) = free_ports(1)
     config: dict[str, Any] = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(rules / "*")],
-        "scrape_configs": [{"job_name": "tailburn", "static_configs": [{"targets": [target]}]}],
+        "scrape_configs": [
+            {"job_name": "tailburn", "static_configs": [{"targets": [target] if target else []}]}
+        ],
     }
     if alertmanager_url:
         targets = [{"targets": [alertmanager_url.removeprefix("http://")]}]
