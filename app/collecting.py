@@ -118,16 +118,18 @@ def collect(
     series: RequestSeries,
     slo_series: SloSeries | None = None,
     evaluating: Evaluating | None = None,
+    resume: Callable[[int], None] | None = None,
 ) -> Collecting:
     """Lock the store, go on where the last run ended, and begin to take bodies.
 
     `slo_series` are shown from then on: they are what they were when the last run ended, as are
-    the alerts that `evaluating` goes on with.
+    the alerts that `evaluating` goes on with. `resume` is told the time, in ns, at which that run
+    ended, before anything is taken.
     Raises UserError where the store is in use, can't be written or can't be gone on with.
     """
     lock = take_lock(settings.store)
     try:
-        return _open(settings, rules, now_ns, series, slo_series, evaluating, lock)
+        return _open(settings, rules, now_ns, series, slo_series, evaluating, resume, lock)
     except (Unanchored, NotDurable, OtherForm) as error:
         lock.release()
         raise UserError(f"store {settings.store}: {error}") from None
@@ -158,6 +160,7 @@ def _open(
     series: RequestSeries,
     slo_series: SloSeries | None,
     evaluating: Evaluating | None,
+    resume: Callable[[int], None] | None,
     lock: StoreLock,
 ) -> Collecting:
     store = ShownStore(settings.store, keeping_of(settings), settings.query_memory_bytes)
@@ -175,6 +178,8 @@ def _open(
     _say(collected.recovered)
     if slo_series is not None:
         slo_series.caught_up = True
+    if resume is not None and parts[0].time_ns:
+        resume(parts[0].time_ns)
     intake = Intake(collected.writer, collected.decoder, to_protobuf, decode_points)
     if evaluating is not None:
         evaluating.begin(store)

@@ -42,6 +42,7 @@ _STEP_S: Final = 0.5
 _HOUR_NS: Final = 60 * MINUTE_NS
 _SIGNALS_BACK_NS: Final = 15 * MINUTE_NS
 
+_FIRST: Final = "SELECT min(minute_ns) AS first_ns FROM verdicts"
 _SIGNALS: Final = "SELECT * FROM signals WHERE received_ns >= ? ORDER BY received_ns"
 
 States = Mapping[AlertKey, State]
@@ -132,7 +133,11 @@ class Evaluating:
         minute_ns = now_ns // MINUTE_NS * MINUTE_NS
         standing = self._alerts.standing()
         self._states, last_ns = standing.states, standing.minute_ns
-        if not self._is_told:
+        if self._is_told:
+            if last_ns is None:
+                last_ns = self._first_ns(store)
+            self._is_heard = last_ns is not None
+        else:
             if last_ns is None:
                 last_ns = minute_ns
             elif now_ns - last_ns > CATCH_UP_NS + MINUTE_NS:
@@ -249,6 +254,15 @@ class Evaluating:
         if self._last_ns is None:
             self._last_ns = self._up_since_ns
 
+    def _first_ns(self, store: Store) -> int | None:
+        """The first minute that was counted; None: none was."""
+        try:
+            first_ns: int | None = store.query(_FIRST)["first_ns"][0].as_py()
+        except StoreError as error:
+            log.error("alerts go on without what was before: %s", error)
+            return None
+        return first_ns
+
     def _prepare(self, found: Due) -> None:
         """Follow a clock that was set, and leave out minutes in which nothing ran."""
         if found.skipped:
@@ -323,7 +337,7 @@ class Evaluating:
                     self._gauges.take(rows)
                 continue
             self._waiting[table].append(rows)
-            if not self._is_heard and len(rows):
+            if self._up_since_ns is None and len(rows):
                 self._hear(rows)
 
     def _look_back(self, last_ns: int, set_back_ns: int = 0) -> None:

@@ -205,6 +205,7 @@ class Service:
             self._series,
             self._slo_series,
             self._evaluating,
+            self._clock.resume,
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)

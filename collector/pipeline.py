@@ -111,6 +111,7 @@ class Pipeline:
         self.dictionary = dictionary
         self.resources = resources
         self.balance = Balance()
+        self.time_ns = 0  # to which it has come; 0: to none yet
         self._table = Table(bounds, seed)
         self._past = past
         self._counts = counts or Uncounted()
@@ -138,6 +139,7 @@ class Pipeline:
         if not len(batch):
             return
         self.balance.receive(batch.resource)
+        self.time_ns = int(batch.received_ns[-1])
         judged = judge(batch)
         columns = self.classifier.classify(batch)
         quarantined = judged.quarantine != 0
@@ -171,6 +173,7 @@ class Pipeline:
 
     def advance(self, now_ns: int) -> None:
         """Close what is due by `now_ns`; all that is open, where the clock was set back."""
+        self.time_ns = now_ns
         if self._table.was_set_back(now_ns):
             self.close_all(self._table.grid_ns)
             self._table.begin_anew()
@@ -226,6 +229,7 @@ class Pipeline:
         arrays = {**self._table.state(), **self._pool.state(), **self._closed.state()}
         meta = {
             "seed": self._table.seed,
+            "time_ns": self.time_ns,
             "dictionary": self.dictionary.dump(),
             "resources": self.resources.dump(),
             "balance": self.balance.state(),
@@ -236,6 +240,7 @@ class Pipeline:
     def restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Go on from what `state` gave; the dictionary and resources are restored before."""
         self._table.seed = int(meta["seed"])
+        self.time_ns = int(meta.get("time_ns", 0))
         self._table.restore(dict(arrays))
         self._pool.restore(dict(arrays))
         self._closed.restore(arrays)

@@ -184,6 +184,21 @@ def test_senders_that_tell_the_time_begin_it_with_their_first_row(tmp_path: Path
     assert lives.evaluating.health.evaluations == 90
 
 
+def test_who_is_killed_before_the_first_evaluation_begins_with_the_first_row(
+    tmp_path: Path,
+) -> None:
+    lives = Lives(tmp_path / "store", [ONE], healthy=0, is_told=True)
+    for _ in range(90):
+        lives.publish(lives.rows(0.0))
+        lives.now_ns += MINUTE_NS
+
+    lives.restart()
+    lives.step()
+
+    assert lives.evaluating.health.minute_ns == lives.now_ns
+    assert lives.evaluating.health.evaluations == 90
+
+
 _FULL = """
 CREATE TRIGGER full BEFORE INSERT ON alert_flips BEGIN SELECT RAISE(ABORT, 'disk full'); END
 """

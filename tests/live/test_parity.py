@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tailburn.engine.evaluation import AlertKey, Status
 from tailburn.engine.evaluation.windows import MINUTE_S, SLOW_S
 from tailburn.engine.names import SLO_SAMPLED
+from tailburn.engine.slo.lateness import DEADLINE
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.slo.parse import parse
 from tailburn.engine.store.api import LogRange
@@ -31,12 +32,11 @@ from tests.app.service import chat
 from tests.app.verdicts import MINUTE_NS, verdict, verdicts
 from tests.live.monitoring import Prometheus, fill, prometheus, record, sped_up
 from tests.live.service import PATIENCE_S, QUICK, Service, living
+from tests.rules.parity import minutes_of
 from tests.rules.test_parity import (
     COUNTED,
-    DEADLINE,
     Stretch,
     counts_of,
-    minutes_of,
     series_of,
     values_of,
 )

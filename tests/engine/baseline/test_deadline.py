@@ -169,7 +169,7 @@ def test_a_hit_ratio_that_is_not_known_is_not_said_to_be_matched(
     cells = learnt(rows, steady(4.0, OLD, prefix_hit_ratio=ratio_before))
     found = asked(cells, row(0, cached_tokens=None), steady(4.0, [0]))
     assert "arrival rate and prompt tokens: " in found.told(0)
-    assert found.told(0).endswith("the prefix-hit ratio is not known")
+    assert found.told(0).endswith("neither requests nor metrics tell what was cached")
 
 
 def test_without_the_length_of_the_prompt_the_rate_alone_is_matched() -> None:
