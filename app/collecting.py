@@ -77,11 +77,12 @@ class Collecting:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a span is open, or a row on its way into the store."""
-        behind = self.writer.next_position - 1 > self.keeper.position
+        """Whether a request is open, or a row on its way into the store."""
+        told_of = self.writer.next_position - 1
         with self.keeper.lock:
-            is_open = any(line.fates["open"] for line in self.pipeline.balance.lines())
-            return behind or is_open or self.pipeline.pending_rows() > 0
+            if self.pipeline.has_open or self.pipeline.pending_rows() > 0:
+                return True
+        return self.keeper.published_position < told_of
 
     def balance_rows(self) -> list[dict[str, Any]]:
         """Received and each fate, per resource."""

@@ -167,6 +167,11 @@ class Pipeline:
         self._signals.append(table)
         self._counts.hear(table)
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a request may still get spans."""
+        return len(self._table.oldest_open(1)) > 0
+
     def due(self, now_ns: int) -> bool:
         """Whether `advance(now_ns)` could close anything."""
         return self._table.is_due(now_ns) or self._table.was_set_back(now_ns)

@@ -13,7 +13,7 @@ from rich.console import Console
 from tailburn.app.answers.hops import CLOCKS, excess_rows, hop_rows, verdict
 from tailburn.app.answers.question import Question
 from tailburn.app.answers.tails import measured, tail_rows
-from tailburn.app.collecting import Collecting, take_lock
+from tailburn.app.collecting import take_lock
 from tailburn.app.errors import UserError
 from tailburn.app.replay.sending import Sent, send
 from tailburn.app.serve import Service, serve_until_told
@@ -81,18 +81,10 @@ def _send(address: str) -> Sent:
 
 
 async def _until_closed(service: Service) -> None:
-    """Wait until every span is accounted for and its rows are in the store."""
+    """Wait until no request is open and all rows are in the store."""
     async with asyncio.timeout(_PATIENCE_S):
-        while not await asyncio.to_thread(_is_settled, service.collecting):
+        while service.collecting.is_busy:
             await asyncio.sleep(_STEP_S)
-
-
-def _is_settled(collecting: Collecting) -> bool:
-    if collecting.is_busy:
-        return False
-    stored: int = sum(row["stored"] for row in collecting.balance_rows())
-    written: int = collecting.store.usage()["spans"].rows
-    return written >= stored
 
 
 def print_answers(store: Store, console: Console) -> None:
