@@ -94,24 +94,29 @@ class Counts:
             if name == slo and objective != DEADLINE:
                 yield group
 
-    def take(self, rows: pa.Table) -> None:
-        """Rows of VERDICTS."""
+    def take(self, rows: pa.Table, known: I64 | None = None) -> None:
+        """Rows of VERDICTS.
+
+        `known`: of each row the minute at which its counters were read next, where that is not
+        the end of its own. A window holds the row if it holds both.
+        """
         if not len(rows):
             return
         minute = rows.column("minute_ns").to_numpy() // MINUTE_NS
+        known = minute + 1 if known is None else known
         keys, key = distinct([text(rows.column(c), UNKNOWN) for c in _KEY])
         column = np.array(
             [self._known(*one) for one in zip(*(k.to_pylist() for k in keys), strict=True)]
         )[key]
         is_ours = column >= 0
-        minute, column = minute[is_ours], column[is_ours]
+        minute, column, known = minute[is_ours], column[is_ours], known[is_ours]
         if not len(minute):
             return
         np.minimum.at(self.births, column, minute)
         amounts = {kind: rows.column(kind).to_numpy()[is_ours] for kind in _KINDS}
         for kind, ring in self._minutes.items():
             ring.add(minute, column, amounts[kind])
-        first = minute // _SLOW * _SLOW + _SLOW  # the first sample that looks back to the minute
+        first = -(-known // _SLOW) * _SLOW  # the first sample that can look back to the minute
         for kind, ring in self._samples.items():
             for later in range(-(-_SAMPLED // _SLOW)):
                 at = first + later * _SLOW

@@ -26,7 +26,10 @@ class Coverage:
 
     def cover(self, minutes: I64) -> None:
         """The counters were known at the begin and at the end of each of these minutes."""
-        known = np.union1d(minutes, minutes + 1)
+        self.know(np.union1d(minutes, minutes + 1))
+
+    def know(self, known: I64) -> None:
+        """The counters were known at these points."""
         if np.isin(known, self.points).all():
             return
         self.points = np.union1d(self.points, known)

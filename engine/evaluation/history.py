@@ -92,6 +92,19 @@ class History:
         self._cover(rows.column("minute_ns").to_numpy() // MINUTE_NS)
         self.counts.take(rows)
 
+    def know(self, at_ns: int) -> None:
+        """The counters were read at a whole minute, by whoever does not read all of them."""
+        self.coverage.know(np.array([at_ns // MINUTE_NS]))
+        self._now = -1
+
+    def take_across(self, rows: pa.Table, known_ns: I64) -> None:
+        """Rows of VERDICTS of what was counted from a minute until the counters were read again.
+
+        Each as soon as it was; like a rate over a gap, it is of windows that hold both.
+        """
+        self.counts.take(rows, known_ns // MINUTE_NS)
+        self._now = -1
+
     def take_rollups(self, rows: pa.Table) -> None:
         """Rows of ROLLUPS."""
         self._cover(rows.column("minute_ns").to_numpy() // MINUTE_NS)
