@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.app.alert_log import explained, tell_edit, tell_flips, tell_gap, tell_set_back
+from tailburn.app.evaluation_health import Health
 from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
 from tailburn.app.scaling import Scaling, ScalingSignals
@@ -54,20 +55,6 @@ class Progress:
 
     taken: Callable[[], int]
     published: Callable[[], int]
-
-
-@dataclass(frozen=True)
-class Health:
-    """How evaluation itself is."""
-
-    minute_ns: int | None = None  # the last that was evaluated
-    took_s: float = 0.0
-    alerts: int = 0  # stated in the SLOs
-    active: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by severity and status
-    evaluations: int = 0
-    failures: int = 0
-    skipped_minutes: int = 0
-    impatient: int = 0  # evaluated before all rows of the minute were there
 
 
 @dataclass
@@ -122,6 +109,7 @@ class Evaluating:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_failing = False
+        self._is_begun = False
         self._is_heard = not is_told  # whether the time is known
 
     # --- begin and end
@@ -153,11 +141,16 @@ class Evaluating:
         if last_ns is not None and self.watches:
             self._look_back(last_ns)
         self.health = replace(
-            self.health, minute_ns=standing.minute_ns, active=_active(self._states)
+            self.health,
+            minute_ns=standing.minute_ns,
+            series=self._history.series,
+            active=_active(self._states),
         )
+        self._is_begun = True
 
     def start(self, progress: Progress) -> None:
         """Evaluate from now on, until `close`."""
+        self._caught_up()
         self._thread = threading.Thread(
             target=self._run, args=(progress,), name="alerts", daemon=True
         )
@@ -185,7 +178,9 @@ class Evaluating:
         return fired_lately(self._alerts, self._versions, now_ns)
 
     def in_flight(self) -> dict[Key, float]:
-        """Requests in flight now, by SLO, as engines and gateways show them."""
+        """Requests in flight now, by SLO, as engines and gateways show them; none until `begin`."""
+        if not self._is_begun:
+            return {}
         with self._lock:
             return self._gauges.in_flight(self._now_ns())
 
@@ -228,10 +223,12 @@ class Evaluating:
         """Evaluate what is due, as soon as its rows are there."""
         self._sort_arrived()
         if not self._is_heard or self._last_ns is None:
+            self._caught_up()
             return
         if self._wait is None:
             found = due(self._last_ns, self._now_ns(), self._is_told)
             if found is None:
+                self._caught_up()
                 return
             self._wait = _Wait(found, progress.taken(), self._monotonic_s())
         is_there = progress.published() >= self._wait.position
@@ -246,6 +243,10 @@ class Evaluating:
             if self._stopped.is_set():
                 return
             self._evaluate(minute_ns)
+        self._caught_up()
+
+    def _caught_up(self) -> None:
+        self.health = replace(self.health, caught_up_s=self._monotonic_s())
 
     def _hear(self, rows: pa.Table) -> None:
         """Senders tell the time: there is none before their first row."""
@@ -299,6 +300,7 @@ class Evaluating:
             self.health,
             minute_ns=minute_ns,
             took_s=self._monotonic_s() - began_s,
+            series=self._history.series,
             active=_active(states),
             evaluations=self.health.evaluations + 1,
         )

@@ -1,5 +1,6 @@
 """The service's own health, for `/metrics`: read when scraped, kept nowhere."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tailburn.app.collecting import Collecting
+from tailburn.app.evaluation_health import Health, evaluation_families
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.scrape_health import scrape_families
 from tailburn.app.slo_series import SloSeries
@@ -43,6 +45,7 @@ def health_registry(
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
+    evaluation: Callable[[], Health],
     scraper: "Scraper | None" = None,
 ) -> CollectorRegistry:
     """A registry of its own; `collecting` is None until the store is open."""
@@ -52,6 +55,7 @@ def health_registry(
     registry.register(
         _Health(partial(_families, doors, series, slo_series, shown, collecting, ready))
     )
+    registry.register(_Health(partial(evaluation_families, evaluation, time.monotonic)))
     if scraper is not None:
         registry.register(_Health(partial(scrape_families, scraper)))
     return registry

@@ -279,6 +279,7 @@ class Service:
                 shown,
                 lambda: self._collecting,
                 lambda: self._not_ready is None,
+                lambda: self._evaluating.health,
                 self._scraper,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],

@@ -26,6 +26,7 @@ from tailburn.app.errors import UserError
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.guard import Guard, tenant_of
+from tailburn.app.in_flight_series import in_flight_text
 from tailburn.app.mixes import MixWatch
 from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
 from tailburn.app.scaling_series import scaling_text
@@ -84,7 +85,9 @@ def _add_metrics(app: FastAPI, behind: Behind) -> None:
         tenant = _seen_tenant(request, behind.gate)
         text = behind.series.render(tenant) + behind.slo_series.render(_scraper(request), tenant)
         text += behind.mixes.render(tenant)
-        text += scaling_text(behind.evaluating.scaling(), behind.now_ns(), tenant)
+        evaluating = behind.evaluating
+        text += scaling_text(evaluating.scaling(), behind.now_ns(), tenant)
+        text += in_flight_text(evaluating.in_flight(), evaluating.slos, tenant)
         body = text.encode() + generate_latest(behind.health)
         return Response(body, media_type=CONTENT_TYPE_LATEST)
 

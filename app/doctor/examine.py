@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tailburn.app.doctor import machine, mixes, store, targets
+from tailburn.app.doctor import alerts, machine, mixes, store, targets
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import json_lines, stdout
@@ -18,6 +18,7 @@ CHECKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
     machine.clock,
     store.lock,
     store.arrivals,
+    alerts.alerts,
     mixes.mixes,
     targets.targets,
 )

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.opening import store_of
@@ -26,18 +27,27 @@ _MISSING = {
 
 def lock(settings: Settings) -> Iterator[Finding]:
     """Whether a service runs on this store."""
-    path = settings.store / "lock"
-    if not path.exists():
-        yield Finding("store lock", State.OK, "free")
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if is_held(settings.store):
+        seen = f"held by {holder_of(settings.store) or 'a process'}"
+    elif (settings.store / "lock").exists():
+        seen = "free: no service runs on this store"
+    else:
+        seen = "free"
+    yield Finding("store lock", State.OK, seen)
+
+
+def is_held(store: Path) -> bool:
+    """Whether a process has the lock of a store; asked without taking it."""
+    try:
+        descriptor = os.open(store / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        seen = f"held by {holder_of(settings.store) or 'a process'}"
-        yield Finding("store lock", State.OK, seen)
+        return True
     else:
-        yield Finding("store lock", State.OK, "free: no service runs on this store")
+        return False
     finally:
         os.close(descriptor)
 

@@ -80,6 +80,11 @@ class History:
         self._recent: I64 | None = None
         self._hour: tuple[I64, F64] | None = None
 
+    @property
+    def series(self) -> int:
+        """How many series the budgets have."""
+        return len(self.counts.births)
+
     def cover(self, begin_ns: int, end_ns: int) -> None:
         """The service counted from one whole minute to another, whether or not requests came.
 

@@ -55,7 +55,8 @@ def test_a_call_that_comes_in_becomes_a_request_a_metric_and_a_line_of_the_balan
 def test_probes_and_metrics_say_that_it_is_ready(service: Running) -> None:
     assert service.get("/readyz").text == "ready\n"
     assert service.get("/healthz").text == "ok\n"
-    assert "tailburn_ready 1.0" in service.get("/metrics").text
+    metrics = service.get("/metrics").text
+    assert "tailburn_ready 1.0" in metrics and "tailburn_evaluation_behind 0.0" in metrics
 
 
 def test_a_broken_body_is_refused_and_counted(service: Running) -> None:
