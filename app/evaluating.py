@@ -31,6 +31,7 @@ from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Store, StoreError, Window
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import State as Database
+from tailburn.engine.store.state.forgetting import KEPT_NS, Forgetting
 from tailburn.engine.store.state.versions import Edit, Versions
 from tailburn.rules.ruleset import watches_of
 
@@ -78,17 +79,20 @@ class Evaluating:
         is_told: bool = False,
         targets: Targets | None = None,
         reads_gauges: bool = False,
+        kept_ns: int = KEPT_NS,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """`is_told`: the time is what senders tell, and begins with the first row.
 
         `targets`: what a replica should carry; `reads_gauges`: engines' metrics are read.
+        `kept_ns`: how long changes of alerts are.
         """
         self.slos = tuple(slos)
         self.watches: tuple[Watch, ...] = tuple(watches_of(slos))
         self.health = Health(alerts=len(self.watches))
         self._alerts = Alerts(database)
         self._versions = Versions(database)
+        self._forgetting = Forgetting(database, kept_ns)
         self._now_ns = now_ns
         self._is_told = is_told
         self._monotonic_s = monotonic_s
@@ -304,6 +308,7 @@ class Evaluating:
             active=_active(states),
             evaluations=self.health.evaluations + 1,
         )
+        self._forgetting.forget(minute_ns)
 
     def _feed(self, minute_ns: int) -> None:
         """Give history the rows of the minutes before this one, and that the service ran."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import uvloop
@@ -60,6 +60,8 @@ log = logging.getLogger("tailburn")
 
 UPKEEP_S = 60.0
 """How often tokens' use is written down and past hours are looked for."""
+
+_HOUR_NS: Final = 3_600_000_000_000
 
 Addresses = dict[str, str]
 WhenReady = Callable[["Service"], Coroutine[None, None, None]]
@@ -132,6 +134,7 @@ class Service:
             is_told=settings.clock == "telemetry",
             targets=Targets(settings.scale_waiting, settings.scale_kv_ratio),
             reads_gauges=reading is not None,
+            kept_ns=round(settings.verdicts_kept_h * _HOUR_NS),
         )
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None

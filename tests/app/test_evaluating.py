@@ -15,6 +15,7 @@ from tests.app.verdicts import MINUTE_NS
 
 ONE = replace(CHAT, clocks={}, availability_ratio=0.99)
 BURN = "TailburnBudgetBurn"
+DAY_NS = 24 * 60 * MINUTE_NS
 
 
 @pytest.fixture
@@ -112,6 +113,19 @@ def test_what_still_burns_after_a_gap_goes_on_with_its_begin(lives: Lives) -> No
 
     assert fired <= lives.firing().keys()
     assert not [f for f in lives.flips() if f.key in fired and f.new is Status.INACTIVE]
+
+
+def test_changes_that_are_too_old_go_while_the_service_runs(lives: Lives) -> None:
+    lives.minutes(12, 1.0)
+    lives.minutes(90, 0.0)
+    ended = {flip.key for flip in lives.flips() if flip.new is Status.INACTIVE}
+
+    lives.restart(minutes_later=401 * 24 * 60)
+    lives.minutes(12, 1.0)
+
+    old = [flip for flip in lives.flips() if flip.at_ns < lives.now_ns - 400 * DAY_NS]
+    assert ended and not ended & {flip.key for flip in old}
+    assert {flip.key for flip in old} <= lives.firing().keys(), "since when it fires is told"
 
 
 def test_a_clock_that_goes_back_an_hour_is_told_once_and_followed(

@@ -82,13 +82,6 @@ class Alerts:
         with self._database.reading() as session:
             return [(row.begin_ns, row.end_ns) for row in session.scalars(asked)]
 
-    def forget(self, before_ns: int) -> None:
-        """What was before a time, changes that somebody waits for left out."""
-        with self._database.writing() as session:
-            session.execute(delete(Covered).where(Covered.end_ns < before_ns))
-            told = FlipRow.delivered_ns.is_not(None)
-            session.execute(delete(FlipRow).where(FlipRow.at_ns < before_ns, told))
-
 
 def _remove(session: Session, keys: Iterable[AlertKey]) -> None:
     named = [{f"old_{name}": value for name, value in _named(key).items()} for key in keys]

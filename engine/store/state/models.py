@@ -89,7 +89,7 @@ class AlertRow(Base):
 
 
 class FlipRow(Base):
-    """One change of the status of an alert. Rows are only ever added and then delivered."""
+    """One change of the status of an alert. Rows are added, delivered, and forgotten when old."""
 
     __tablename__ = "alert_flips"
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from tailburn.engine.evaluation import AlertKey, Flip, State, Status
 from tailburn.engine.store.state.alerts import Alerts, Standing
 from tailburn.engine.store.state.database import State as Database
 from tailburn.engine.store.state.database import open_state, state_path
-from tailburn.engine.store.state.models import FlipRow, Token
+from tailburn.engine.store.state.models import Token
 from tailburn.engine.store.state.schema import alembic_config
 from tailburn.engine.store.state.shown import SeriesKey, Shown
 from tailburn.engine.store.state.tokens import Tokens
@@ -79,17 +79,6 @@ def test_each_life_of_the_service_is_a_stretch_that_grows(database: Database) ->
 
     assert alerts.covered(0) == [(120, 240), (360, 400)]
     assert alerts.covered(240) == [(360, 400)]
-
-
-def test_only_what_was_delivered_is_forgotten(database: Database) -> None:
-    alerts = Alerts(database)
-    alerts.write(60, {}, {}, [replace(began(PAGE, FIRING), at_ns=at_ns) for at_ns in (10, 20)])
-    with database.writing() as session:
-        session.scalars(select(FlipRow)).first().delivered_ns = 11  # type: ignore[union-attr]
-
-    alerts.forget(before_ns=100)
-
-    assert [flip.at_ns for flip in alerts.flips(0)] == [20]
 
 
 _KILLED = """
