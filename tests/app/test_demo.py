@@ -40,14 +40,14 @@ def test_the_capture_says_which_hop_owns_the_slow_requests_and_goes_on_serving(
     tmp_path: Path,
 ) -> None:
     shown = _shown("--capture", "--store", tmp_path / "demo")
-    assert "54 bodies became 127 requests." in shown
+    assert "54 bodies became 127 requests." in shown, shown
     assert "gateway>engine owns the excess. Look next:" in shown
 
 
 @pytest.mark.timeout(600)
 def test_a_fleet_lives_through_its_story_and_goes_on(tmp_path: Path) -> None:
     shown = _shown("--no-recorded", "--hours", "0.5", "--store", tmp_path / "demo")
-    assert "gateway owns the excess. Look next: the gateway:" in shown
+    assert "gateway owns the excess. Look next: the gateway:" in shown, shown
     assert "FIRES" in shown
     assert "tailburn lab explain S23" in shown
     truth = json.loads((tmp_path / "demo-truth" / "truth.json").read_text())
