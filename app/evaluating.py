@@ -85,13 +85,13 @@ class Evaluating:
         """`is_told`: the time is what senders tell, and begins with the first row.
 
         `targets`: what a replica should carry; `reads_gauges`: engines' metrics are read.
-        `kept_ns`: how long changes of alerts are.
+        `kept_ns`: how long changes of alerts and past definitions of SLOs are.
         """
         self.slos = tuple(slos)
         self.watches: tuple[Watch, ...] = tuple(watches_of(slos))
         self.health = Health(alerts=len(self.watches))
         self._alerts = Alerts(database)
-        self._versions = Versions(database)
+        self._versions = Versions(database, kept_ns)
         self._forgetting = Forgetting(database, kept_ns)
         self._now_ns = now_ns
         self._is_told = is_told

@@ -54,8 +54,10 @@ def fired_lately(alerts: Alerts, versions: Versions, now_ns: int) -> list[Incide
     standing = alerts.standing()
     if standing.minute_ns is None:
         return None
-    selects = {row.slo: json.loads(row.document)["slo"]["select"] for row in versions.all()}
-    found = Incidents(alerts.flips(now_ns - LOOKED_BACK_NS), standing.states).all()
+    since_ns = now_ns - LOOKED_BACK_NS
+    lately = versions.all(since_ns)
+    selects = {row.slo: json.loads(row.document)["slo"]["select"] for row in lately}
+    found = Incidents(alerts.flips(since_ns), standing.states).all()
     return [
         replace(incident, where={**selects.get(incident.where["slo"], {}), **incident.where})
         for incident in found

@@ -68,8 +68,8 @@ class Settings:
     verdicts_kept_h: Annotated[float, Ge(768)] = _setting(
         Topic.STORE,
         9600.0,
-        "How long each minute's verdicts of SLOs are kept, and changes of their alerts; at least "
-        "768, which budgets of 30 days rest on.",
+        "How long each minute's verdicts of SLOs are kept, changes of their alerts and past "
+        "definitions; at least 768, which budgets of 30 days rest on.",
     )
     spans_full_h: Hours = _setting(
         Topic.STORE,

@@ -42,14 +42,12 @@ def alerts(settings: Settings) -> Iterator[Finding]:
         return
     try:
         with known_state(settings.store) as state:
-            known = Versions(state).all() if state else []
+            known = Versions(state).in_force() if state else []
             minute_ns = Alerts(state).standing().minute_ns if state else None
     except UserError as error:
         yield Finding(_SUBJECT, State.BAD, str(error), "nothing is evaluated without it")
         return
-    loaded: Budgets = {
-        (row.slo, row.objective, row.definition) for row in known if row.retired_ns is None
-    }
+    loaded: Budgets = {(row.slo, row.objective, row.definition) for row in known}
     if is_held(settings.store):
         yield _running(settings, wanted, loaded, minute_ns)
     elif not wanted:

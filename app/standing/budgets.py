@@ -75,7 +75,7 @@ def promises_of_store(settings: Settings) -> list[Promise]:
     if settings.slo:
         return promises_of(load_slos(settings.slo))
     with known_state(settings.store) as state:
-        return [] if state is None else promises_in(Versions(state).all())
+        return [] if state is None else promises_in(Versions(state).in_force())
 
 
 def _draw(rows: Sequence[Row]) -> None:

@@ -14,6 +14,7 @@ from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import open_state, state_path
+from tailburn.engine.store.state.forgetting import KEPT_NS
 from tests.app.verdicts import MINUTE_NS, verdict, verdicts
 
 BEGIN_NS = 1_780_000_000_000_000_000 // (60 * MINUTE_NS) * 60 * MINUTE_NS
@@ -24,9 +25,15 @@ class Lives:
     """Minutes pass, rows are published, evaluations are made; `restart` is kill -9 and start."""
 
     def __init__(
-        self, folder: Path, slos: Sequence[Slo], healthy: int = 60, is_told: bool = False
+        self,
+        folder: Path,
+        slos: Sequence[Slo],
+        healthy: int = 60,
+        is_told: bool = False,
+        kept_ns: int = KEPT_NS,
     ) -> None:
         """`healthy` minutes lie behind the first start."""
+        self._kept_ns = kept_ns
         self.slos = slos
         self.now_ns = BEGIN_NS
         self.store = ParquetStore(folder)
@@ -39,7 +46,11 @@ class Lives:
     def start(self) -> None:
         self.database = open_state(state_path(self._folder))
         self.evaluating = Evaluating(
-            self.slos, self.database, lambda: self.now_ns, is_told=self._is_told
+            self.slos,
+            self.database,
+            lambda: self.now_ns,
+            is_told=self._is_told,
+            kept_ns=self._kept_ns,
         )
         self.evaluating.begin(self.store)
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.engine.evaluation import Status
+from tailburn.engine.store.state.models import Base
 from tests.app.lives import BEGIN_NS, Lives
 from tests.app.slos import CHAT
 from tests.app.verdicts import MINUTE_NS
@@ -16,6 +18,8 @@ from tests.app.verdicts import MINUTE_NS
 ONE = replace(CHAT, clocks={}, availability_ratio=0.99)
 BURN = "TailburnBudgetBurn"
 DAY_NS = 24 * 60 * MINUTE_NS
+TABLES = Base.metadata.tables
+WRITTEN = ("alert_states", "alert_flips", "covered", "evaluated", "slo_versions")
 
 
 @pytest.fixture
@@ -126,6 +130,25 @@ def test_changes_that_are_too_old_go_while_the_service_runs(lives: Lives) -> Non
     old = [flip for flip in lives.flips() if flip.at_ns < lives.now_ns - 400 * DAY_NS]
     assert ended and not ended & {flip.key for flip in old}
     assert {flip.key for flip in old} <= lives.firing().keys(), "since when it fires is told"
+
+
+def test_a_service_with_an_slo_edited_each_day_keeps_a_bounded_state(tmp_path: Path) -> None:
+    lives = Lives(tmp_path / "store", [ONE], kept_ns=5 * DAY_NS)
+    sizes = []
+
+    for day in range(1, 25):
+        lives.restart(24 * 60, slos=[replace(ONE, availability_ratio=0.99 + day / 10_000)])
+        lives.minutes(11, 1.0 if day % 2 else 0.0)
+        with lives.database.reading() as session:
+            counts = {t: select(func.count()).select_from(TABLES[t]) for t in WRITTEN}
+            sizes.append({t: session.scalar(count) or 0 for t, count in counts.items()})
+
+    assert lives.evaluating.health.failures == 0
+    assert {table: max(size[table] for size in sizes[12:]) for table in WRITTEN} == {
+        table: max(size[table] for size in sizes[6:12]) for table in WRITTEN
+    }
+    assert sizes[-1]["slo_versions"] <= 7 and sizes[-1]["covered"] <= 7
+    assert sizes[-1]["evaluated"] == 1
 
 
 def test_a_clock_that_goes_back_an_hour_is_told_once_and_followed(

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import delete, or_, select
 
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Objective, Slo, objectives
 from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.forgetting import KEPT_NS
 from tailburn.engine.store.state.models import SloVersion
 
 
@@ -26,20 +27,30 @@ class Edit:
 class Versions:
     """Rows handed out are copies: changing one changes nothing in the database."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, kept_ns: int = KEPT_NS) -> None:
+        """`kept_ns`: for so long after it was in force a definition is kept."""
         self._state = state
+        self._kept_ns = kept_ns
 
-    def all(self) -> list[SloVersion]:
-        """Oldest first, those no longer in force too."""
-        order = (SloVersion.first_seen_ns, SloVersion.slo, SloVersion.objective)
+    def all(self, since_ns: int | None = None) -> list[SloVersion]:
+        """Oldest first, those no longer in force too; or those in force at some time since."""
+        asked = select(SloVersion).order_by(*_ORDER)
+        if since_ns is not None:
+            asked = asked.where(or_(_is_in_force, SloVersion.retired_ns >= since_ns))
         with self._state.reading() as session:
-            return list(session.scalars(select(SloVersion).order_by(*order)))
+            return list(session.scalars(asked))
+
+    def in_force(self) -> list[SloVersion]:
+        """Those of the SLOs that were loaded last, oldest first."""
+        with self._state.reading() as session:
+            return list(session.scalars(select(SloVersion).where(_is_in_force).order_by(*_ORDER)))
 
     def load(self, slos: Iterable[Slo], now_ns: int) -> list[Edit]:
         """Write down that these SLOs are in force from `now_ns` on, and no others.
 
         Returns what that changes; nothing where they are those of the last call. A definition
-        that comes back is in force again under its first date.
+        that comes back is in force again under its first date, unless it was away for so long
+        that it is forgotten: whoever edits an SLO every day leaves no more behind than that.
         """
         loaded = {
             (slo.name, objective.name): (definition_of(slo, objective), slo, objective)
@@ -47,18 +58,21 @@ class Versions:
             for objective in objectives(slo)
         }
         with self._state.writing() as session:
-            known = {(r.slo, r.objective, r.definition): r for r in session.scalars(_everything)}
-            before = {key[:2]: key[2] for key, row in known.items() if row.retired_ns is None}
-            for (slo_name, objective_name), definition in before.items():
-                new = loaded.get((slo_name, objective_name), (None,))[0]
-                if new != definition:
-                    known[slo_name, objective_name, definition].retired_ns = now_ns
-            for (slo_name, objective_name), (definition, slo, objective) in loaded.items():
-                key = slo_name, objective_name, definition
-                if key in known:
-                    known[key].retired_ns = None
-                else:
+            in_force = session.scalars(select(SloVersion).where(_is_in_force)).all()
+            before = {(row.slo, row.objective): row.definition for row in in_force}
+            for row in in_force:
+                if loaded.get((row.slo, row.objective), (None,))[0] != row.definition:
+                    row.retired_ns = now_ns
+            for key, (definition, slo, objective) in loaded.items():
+                known = session.get(SloVersion, (*key, definition))
+                if known is None:
                     session.add(_row(slo, objective, definition, now_ns))
+                else:
+                    known.retired_ns = None
+            session.flush()
+            session.execute(
+                delete(SloVersion).where(SloVersion.retired_ns < now_ns - self._kept_ns)
+            )
         after = {key: definition for key, (definition, *_) in loaded.items()}
         return [
             Edit(*key, before.get(key), after.get(key))
@@ -67,7 +81,8 @@ class Versions:
         ]
 
 
-_everything = select(SloVersion)
+_is_in_force = SloVersion.retired_ns.is_(None)
+_ORDER: Final = (SloVersion.first_seen_ns, SloVersion.slo, SloVersion.objective)
 
 
 def _row(slo: Slo, objective: Objective, definition: str, now_ns: int) -> SloVersion:

@@ -91,3 +91,42 @@ def test_the_document_says_what_was_promised(state: State) -> None:
 
     assert documents["ttft_p95"]["objective"]["threshold_s"] == 0.5
     assert documents["availability"]["slo"]["place"] == {"file": "chat.yaml", "line": 1}
+
+
+def test_an_slo_that_is_edited_each_day_leaves_a_bounded_past(state: State) -> None:
+    day_ns, kept_days, most = 86_400_000_000_000, 40, 0
+    versions = Versions(state, kept_days * day_ns)
+
+    for day in range(1, 400):
+        edits = versions.load([replace(CHAT, select={"pool": str(day)})], day * day_ns)
+        assert len(edits) == 2
+        most = max(most, len(versions.all()))
+
+    assert most == 2 * (kept_days + 1) + 2
+    assert min(row.retired_ns or 400 * day_ns for row in versions.all()) == 359 * day_ns
+    assert {row.first_seen_ns for row in versions.in_force()} == {399 * day_ns}
+
+
+def test_a_definition_comes_back_with_its_day_even_in_the_moment_it_would_go(state: State) -> None:
+    versions = Versions(state, kept_ns=10)
+    versions.load([CHAT], 11)
+    versions.load([], 21)
+
+    versions.load([CHAT], 100)
+    assert [(row.first_seen_ns, row.retired_ns) for row in versions.all()] == [(11, None)] * 2
+
+    versions.load([], 110)
+    versions.load([], 121)
+    assert versions.all() == []
+
+
+def test_what_was_in_force_since_a_time_is_told_without_what_went_before(state: State) -> None:
+    versions = Versions(state)
+    for at_ns, slos in ((11, [CHAT]), (21, [STRICTER]), (31, [])):
+        versions.load(slos, at_ns)
+
+    gone = version(CHAT, "availability")
+    assert gone in {row.definition for row in versions.all(since_ns=21)}
+    assert gone not in {row.definition for row in versions.all(since_ns=22)}
+    assert version(STRICTER, "availability") in {r.definition for r in versions.all(since_ns=31)}
+    assert versions.in_force() == versions.all(since_ns=32) == []
