@@ -22,9 +22,11 @@ class Reason(StrEnum):
 class ScrapeError(Exception):
     """`str(error)` says what is wrong, and with what figure."""
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: Reason, message: str, status: int | None = None) -> None:
+        """`status`: the HTTP status that it is about, if it is about one."""
         super().__init__(message)
         self.reason = reason
+        self.status = status
 
 
 class DiscoveryError(Exception):

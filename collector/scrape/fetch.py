@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import httpx
+import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 
@@ -19,6 +20,12 @@ ACCEPT: Final = (
 _STEP_BYTES: Final = 1 << 20
 _TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 _GZIP: Final = 16 + zlib.MAX_WBITS
+_TOLD: Final = 200  # characters of what others say
+_COMPLAINT_BYTES: Final = 64 << 10
+
+
+class _Refusal(msgspec.Struct):
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,25 @@ async def fetch(
 async def _read(answer: httpx.Response, bounds: Bounds) -> bytes:
     if answer.status_code != httpx.codes.OK:
         to = answer.headers.get("location")
-        also = f" to {to[:200]}" if to else ""
-        raise ScrapeError(Reason.STATUS, f"answers HTTP {answer.status_code}{also}")
+        also = f" to {to[:_TOLD]}" if to else await _complaint(answer)
+        told = f"answers HTTP {answer.status_code}{also}"
+        raise ScrapeError(Reason.STATUS, told, answer.status_code)
+    return await _whole(answer, bounds)
+
+
+async def _complaint(answer: httpx.Response) -> str:
+    """What an API says in JSON of why it refuses; empty where it says nothing so."""
+    if "json" not in answer.headers.get("content-type", ""):
+        return ""
+    try:
+        body = await _whole(answer, Bounds(body_bytes=_COMPLAINT_BYTES))
+        said = msgspec.json.decode(body, type=_Refusal).error
+    except (ScrapeError, msgspec.MsgspecError):
+        return ""
+    return f": {said[:_TOLD]}" if said else ""
+
+
+async def _whole(answer: httpx.Response, bounds: Bounds) -> bytes:
     declared = answer.headers.get("content-length", "")
     packed = answer.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", ""):
