@@ -88,6 +88,14 @@ def backtest(
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw it, too: .svg or .png.")
     ] = None,
     store: StoreFolder = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="URL",
+            help="Read the SLOs' counters of that time out of this one, not out of a store.",
+        ),
+    ] = None,
     config: Config = None,
     since: Since = None,
     until: Until = None,
@@ -98,8 +106,10 @@ def backtest(
     With incidents marked: precision, recall, delay, and false pages a week with their interval.
 
     tailburn backtest slo/ --since 14d --incidents incidents.csv --plot backtest.svg
+    tailburn backtest slo/ --since 14d --prometheus http://localhost:9090
     """
     from tailburn.app.planning.backtest_command import Asked, answer
 
     named = [*(paths or ()), *(also or ())]
-    answer(Asked(named, store, config, since, until, incidents, time_zone, grace, plot, json))
+    source = (store, prometheus, config)
+    answer(Asked(named, *source, since, until, incidents, time_zone, grace, plot, json))

@@ -14,7 +14,10 @@ from tailburn.app.planning.backtest_plot import check_format, write_plot
 from tailburn.app.planning.backtest_rows import rows_of
 from tailburn.app.planning.backtest_text import print_backtest
 from tailburn.app.planning.backtesting import WARM_NS, Counted, backtest, of_store
+from tailburn.app.planning.prometheus.asking import asking
+from tailburn.app.planning.prometheus.past import of_prometheus
 from tailburn.app.planning.stored import stretch_of
+from tailburn.app.settings_sources import load_settings
 from tailburn.app.slo_files import load_given, read_texts, told
 from tailburn.app.terminal.output import json_lines, stderr
 from tailburn.engine.backtest.incidents import Marked, read
@@ -30,6 +33,7 @@ class Asked:
 
     paths: Sequence[Path]
     store: Path | None
+    prometheus: str | None
     config: Path | None
     since: str | None
     until: str | None
@@ -47,7 +51,8 @@ def answer(asked: Asked) -> None:
         check_format(asked.plot)
     marked = () if asked.incidents is None else _marked(asked.incidents, asked.time_zone)
     grace_ns = duration_ns("--grace", asked.grace)
-    counted = _of_store(slos, asked)
+    of_it = _of_store if asked.prometheus is None else _of_prometheus
+    counted = of_it(slos, asked)
     found = backtest(slos, counted, marked, grace_ns)
     missed = len(marked) - len(found.marked)
     if missed:
@@ -69,6 +74,20 @@ def _of_store(slos: Sequence[Slo], asked: Asked) -> Counted:
     stretch = whole if wanted.since_ns is None else stretch_of(store, before, {})
     stretch = replace(stretch, until_ns=whole.until_ns)
     return of_store(slos, stretch, whole.since_ns, to_last=wanted.until_ns is None)
+
+
+def _of_prometheus(slos: Sequence[Slo], asked: Asked) -> Counted:
+    assert asked.prometheus is not None, "it was asked for"
+    if asked.store is not None:
+        raise UserError("--store and --prometheus: want one of them")
+    now_ns = time.time_ns()
+    window = question(asked.since, asked.until, None, (), now_ns).window
+    if window.since_ns is None:
+        raise UserError("--prometheus: want --since too, such as --since 14d")
+    to_last = window.until_ns is None
+    until_ns = now_ns if window.until_ns is None else min(window.until_ns, now_ns)
+    source = asking(asked.prometheus, load_settings({}, asked.config))
+    return of_prometheus(slos, source, window.since_ns, until_ns, to_last=to_last)
 
 
 def _marked(path: Path, time_zone: str | None) -> tuple[Marked, ...]:

@@ -34,7 +34,7 @@ def print_backtest(found: Backtest) -> None:
     )
     for begin_ns, end_ns in found.holes:
         stderr().print(
-            f"a hole from {time_of(begin_ns)} to {time_of(end_ns)} UTC: nobody's request is kept; "
+            f"a hole from {time_of(begin_ns)} to {time_of(end_ns)} UTC: nothing is kept of it; "
             "alerts that fire are frozen in it"
         )
     for what in found.not_judged:

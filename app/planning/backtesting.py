@@ -1,7 +1,7 @@
 """What SLOs would have said of a time that is past: from a store or a Prometheus to one answer."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import pandas as pd
@@ -50,6 +50,7 @@ class Counted:
 
     past: Past
     not_judged: tuple[str, ...] = ()
+    apart: Mapping[str, Past] = field(default_factory=dict)  # by SLO, where each is known apart
 
 
 def backtest(
@@ -60,7 +61,7 @@ def backtest(
     since_ns = past.since_ns + past.warm_ns
     if not len(past.verdicts):
         raise UserError("no data: none of these SLOs is about any request of that time")
-    fired = replay(slos, past, "evaluating alerts")
+    fired = _fired(slos, counted)
     within = tuple(m for m in marked if m.start_ns < past.until_ns and m.end_ns > since_ns)
     spans = {
         name: [one.span(past.until_ns) for one in fired if one.key.severity == name]
@@ -82,6 +83,18 @@ def backtest(
         ),
         not_judged=counted.not_judged,
     )  # fmt: skip
+
+
+def _fired(slos: Sequence[Slo], counted: Counted) -> tuple[Fired, ...]:
+    if not counted.apart:
+        return replay(slos, counted.past, "evaluating alerts")
+    found = [
+        one
+        for slo in slos
+        if (past := counted.apart.get(slo.name)) is not None
+        for one in replay([slo], past, f"evaluating alerts of {slo.name}")
+    ]
+    return tuple(sorted(found, key=lambda one: (one.start_ns, one.key)))
 
 
 def of_store(slos: Sequence[Slo], stretch: Stretch, since_ns: int, to_last: bool) -> Counted:

@@ -44,11 +44,14 @@ class Histogram:
             needed = told.matchers.get(self.clock, "")
             rate = f"rate({engine.selected(source, name, needed)}[{window}])"
             return engine.summed(self.slo, source, rate, also, le=not self.is_native)
+        return f"sum {by((*self.slo.by, *also, 'le'))} (rate({self.own()}[{window}]))"
+
+    def own(self, **equal: str) -> str:
+        """The buckets that the service itself exposes, of some more values of labels."""
         chosen = dict(self.slo.select)
         if self.clock in _WITH_VANTAGE:
             chosen[VANTAGE_LABEL] = self.slo.vantage
-        rate = f"rate({selector(f'{_METRICS[self.clock]}_bucket', chosen)}[{window}])"
-        return f"sum {by((*self.slo.by, *also, 'le'))} ({rate})"
+        return selector(f"{_METRICS[self.clock]}_bucket", chosen | equal)
 
 
 def histogram_of(slo: Slo, clock: Clock) -> Histogram | None:
