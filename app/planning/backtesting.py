@@ -105,7 +105,8 @@ def of_store(slos: Sequence[Slo], stretch: Stretch, since_ns: int, to_last: bool
     foreign = [slo.name for slo in slos if slo.source is not None]
     if foreign:
         raise UserError(
-            f"{foreign[0]}: rests on a source that the store does not hold; give --prometheus URL"
+            f"{foreign[0]}: rests on a source that the store does not hold; a backtest is of what "
+            "the service counts itself"
         )
     presence, parts = Presence(stretch.since_ns, stretch.until_ns), []
     for rows in stretch.rows(columns_for(slos), "judging requests"):

@@ -43,8 +43,8 @@ def of_prometheus(
     foreign = [slo.name for slo in slos if slo.source is not None]
     if foreign:
         raise UserError(
-            f"{foreign[0]}: rests on a source of its own; of a Prometheus the counters are read "
-            "that `tailburn serve --slo` exposes"
+            f"{foreign[0]}: rests on a source of its own; a backtest is of what the service counts "
+            "itself"
         )
     since, until = -(-since_ns // MINUTE_NS), until_ns // MINUTE_NS
     if since >= until:
