@@ -16,7 +16,7 @@ import msgspec
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, asking_json, fetch
 from tailburn.collector.signals.catalogue import Catalogue
-from tailburn.collector.signals.exposition import Dropped, Scanned
+from tailburn.collector.signals.exposition import HIGHEST_VALUE, Dropped, Scanned
 from tailburn.collector.signals.targets import Target, target_of
 
 _AT_ONCE: Final = 4
@@ -74,7 +74,12 @@ class PrometheusSource:
             async with limit:
                 return await self._ask(client, query, bounds, headers)
 
-        answers = await asyncio.gather(*map(one, (_UP, *self._queries)))
+        asking = [asyncio.create_task(one(query)) for query in (_UP, *self._queries)]
+        try:
+            answers = await asyncio.gather(*asking)
+        finally:
+            for task in asking:  # where one failed, nobody waits for the others
+                task.cancel()
         is_up = {_who(series.metric): _value(series) != 0 for series in answers[0]}
         by_target: dict[tuple[str, str], list[_Series]] = {}
         for series in (series for answer in answers[1:] for series in answer):
@@ -149,6 +154,9 @@ def _scanned(series: Sequence[_Series]) -> Scanned:
         value = _value(one)
         if value != value:
             found.drop(Dropped.NAN)
+            continue
+        if abs(value) > HIGHEST_VALUE:
+            found.drop(Dropped.HUGE)
             continue
         name = one.metric.get("__name__", "")
         found.names.append(name.encode())

@@ -16,6 +16,9 @@ from tailburn.collector.errors import BadBody, TooLarge
 LONGEST_LINE_BYTES: Final = 64 * 1024
 MOST_SAMPLES: Final = 50_000
 MOST_LINES: Final = 1_000_000
+HIGHEST_VALUE: Final = 1e300
+"""Nothing that is measured is beyond it, and so many of it still have a finite sum."""
+
 _PIECE_BYTES: Final = 1 << 20
 
 # What follows a name: labels, value, maybe a timestamp, maybe an exemplar.
@@ -38,6 +41,7 @@ class Dropped(StrEnum):
     BROKEN = "broken line"
     LONG = "line over 64 KiB"
     NAN = "not a number"
+    HUGE = "infinite, or beyond 1e300"
     BLANK = "not measured"
     DUPLICATE = "same series twice"
     MANY = "over 50,000 samples"
@@ -52,7 +56,7 @@ class Scanned:
     values: list[float] = field(default_factory=list)
     declared: dict[bytes, bytes] = field(default_factory=dict)  # wanted families and their types
     dropped: Counter[Dropped] = field(default_factory=Counter)
-    first_bad: str = ""  # the first line that is broken or too long, cut
+    first_bad: str = ""  # the first line that is left out, cut
     lines: int = 0  # samples in the answer, wanted or not
 
     def drop(self, why: Dropped, line: bytes = b"") -> None:
@@ -95,7 +99,9 @@ def scan(body: bytes, wanted: Collection[bytes], families: Collection[bytes]) ->
         if rest is None or value is None:
             found.drop(Dropped.BROKEN, line)
         elif value != value:
-            found.drop(Dropped.NAN)
+            found.drop(Dropped.NAN, line)
+        elif abs(value) > HIGHEST_VALUE:
+            found.drop(Dropped.HUGE, line)
         elif len(values) >= MOST_SAMPLES:
             found.drop(Dropped.MANY)
         else:

@@ -18,7 +18,7 @@ from tailburn.collector.signals.catalogue import (
     Signal,
     Use,
 )
-from tailburn.collector.signals.exposition import Dropped, Scanned, read_labels
+from tailburn.collector.signals.exposition import HIGHEST_VALUE, Dropped, Scanned, read_labels
 from tailburn.collector.signals.targets import Target
 from tailburn.engine.schema import SIGNALS
 
@@ -89,11 +89,11 @@ class Mapper:
             key = name, block
             series = seen[key] = self._seen[key] if key in self._seen else self._series(name, block)
             if series is None:
-                scanned.drop(Dropped.BROKEN, name + b"{" + block)
+                scanned.drop(Dropped.BROKEN, name + b"{" + block + b"}")
                 continue
             who = name, series.identity
             if who in met:
-                scanned.drop(Dropped.DUPLICATE)
+                scanned.drop(Dropped.DUPLICATE, name + b"{" + block + b"}")
                 continue
             met.add(who)
             if value > series.blank_above:
@@ -220,7 +220,7 @@ def _add(
     for part, value in samples:
         factor = 1.0 if part.use.form in _COUNTS else reading.factor
         number = (value if part.value is None else part.value) * factor
-        if not math.isfinite(number):
+        if not abs(number) <= HIGHEST_VALUE:
             continue
         key = signal.name, part.use.form, part.labels
         rows.setdefault(key, []).append(number)

@@ -11,14 +11,14 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 
 from tailburn.collector.errors import BadBody, TooLarge
-from tailburn.collector.signals.exposition import Dropped, read_labels, scan
+from tailburn.collector.signals.exposition import HIGHEST_VALUE, Dropped, read_labels, scan
 
 Sample = tuple[str, tuple[tuple[str, str], ...], float]
 
 LABEL_VALUES = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\r"), max_size=12
 )
-NUMBERS = st.floats(allow_nan=False)
+NUMBERS = st.floats(-HIGHEST_VALUE, HIGHEST_VALUE)
 
 
 class Everything:
@@ -80,7 +80,7 @@ GAP = st.sampled_from([" ", "\t", "  "])
 
 @settings(max_examples=60)
 @given(
-    SPACE, SPACE, SPACE, GAP, LABEL_VALUES, st.sampled_from(["1", "-2.5", "1e3", "+Inf", ".5"]),
+    SPACE, SPACE, SPACE, GAP, LABEL_VALUES, st.sampled_from(["1", "-2.5", "1e3", "+1", ".5"]),
     st.sampled_from(["", " 1796145000000"]), st.booleans(),
 )  # fmt: skip
 def test_white_space_and_stamps_are_read_as_the_client_library_reads_them(
@@ -115,6 +115,14 @@ def test_a_broken_line_is_counted_and_costs_no_other(line: str) -> None:
 def test_values_that_are_no_number_are_left_out() -> None:
     found = scan(b"a NaN\na 1\na nan\n", {b"a"}, ())
     assert (found.values, found.dropped) == ([1.0], {Dropped.NAN: 2})
+    assert found.first_bad == "a NaN"
+
+
+@pytest.mark.parametrize("value", ["+Inf", "-Inf", "1e308", "-1.1e300"])
+def test_values_beyond_all_measure_are_left_out(value: str) -> None:
+    found = scan(f"a {value}\na 1e300\n".encode(), {b"a"}, ())
+    assert (found.values, found.dropped) == ([1e300], {Dropped.HUGE: 1})
+    assert found.first_bad == f"a {value}"
 
 
 def test_a_line_of_a_megabyte_is_left_out() -> None:
