@@ -156,7 +156,8 @@ def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
     }
     assert standings["long"].message.startswith("samples left out: line over 64 KiB (1); first: ")
     assert standings["twice"].message == (
-        "samples left out: not a number (1), same series twice (1)"
+        "samples left out: not a number (1), same series twice (1); "
+        "first: 'vllm:num_requests_waiting NaN'"
     )
     # Two rounds, one line for each that is not well, none for the good one.
     assert len(caplog.records) == 6
