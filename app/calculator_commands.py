@@ -105,12 +105,22 @@ def simulate(
         bool,
         typer.Option("--young", help="A new service: nothing was counted before the course."),
     ] = False,
+    series: Annotated[
+        int,
+        typer.Option(
+            "--series",
+            metavar="N",
+            min=1,
+            help="So many values of the SLO's `by` have requests: of each, more must be bad.",
+        ),
+    ] = 1,
     json: AsJson = False,
 ) -> None:
     """Run a course of bad requests against an SLO: which alerts fire when, what budget is left.
 
     Before the course all was well at the same traffic, and after it all is well again until the
-    last alert has ended. A calendar window is taken as one that is full, at its end.
+    last alert has ended. A calendar window is taken as one that is full, at its end. Where so few
+    requests are bad that it may be chance, an alert waits as its rule does, and that is said.
 
     tailburn slo simulate slo/chat.yaml 0.1%:1h 10%:20m
     """
@@ -122,7 +132,7 @@ def simulate(
 
     run = Course(_stretches(course or [], rows), is_young=young)
     for one in chosen(load_slos([path]), slo):
-        for found in simulated(one, objective, run):
+        for found in simulated(one, objective, run, series):
             if json:
                 json_lines(rows_of(found))
                 continue

@@ -10,7 +10,7 @@ from tailburn.app.terminal.plots import WIDTH, axis, spans_line, sparkline
 from tailburn.app.terminal.tables import table
 from tailburn.app.terminal.text import NO_DATA, harmless, plain
 from tailburn.engine.slo.burn import Pair
-from tailburn.engine.slo.simulate import Firing
+from tailburn.engine.slo.simulate import Effect, Firing, Held
 
 SHOWN_FIRINGS = 50
 _STILL = "still fires"
@@ -45,11 +45,31 @@ def budget_lines(found: Simulated) -> Iterator[str]:
     """What the course leaves of the budget."""
     if not found.firings:
         yield "No alert fires."
+    yield from _held_lines(found)
     lowest, overdrawn = found.budget.lowest(), found.budget.overdrawn()
     end = f"budget left at the end of the course: {_left(found.budget.left_at(found.told_s))}"
     yield end if lowest is None else f"{end}; at the lowest {percent(lowest[1])}"
     if overdrawn:
         yield f"the budget is overdrawn from {span(overdrawn[0][0])} on"
+
+
+def _held_lines(found: Simulated) -> Iterator[str]:
+    """The first time that each alert is held back, and how often besides."""
+    for pair in found.explained.pairs:
+        ours = [one for one in found.held if one.pair == pair]
+        if ours:
+            more = f" (and {len(ours) - 1} more)" if len(ours) > 1 else ""
+            yield f"{title(pair)}: {_held(ours[0])}{more}"
+
+
+def _held(one: Held) -> str:
+    begin, end = span(one.begin_s), span(one.end_s)
+    why = "so few bad requests may be chance"
+    if one.effect is Effect.DELAYED:
+        return f"both windows are over from {begin} on, it fires at {end}: till then {why}"
+    if one.effect is Effect.PREVENTED:
+        return f"both windows are over from {begin} to {end}, it does not fire: {why}"
+    return f"it ends at {begin}, though both windows are over until {end}: {why}"
 
 
 def plot(found: Simulated) -> Iterator[str]:

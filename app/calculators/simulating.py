@@ -10,9 +10,10 @@ import numpy as np
 from tailburn.app.calculators.explaining import Explained, explained
 from tailburn.app.errors import UserError
 from tailburn.engine.problems import one_of
+from tailburn.engine.slo.burn import Pair
 from tailburn.engine.slo.course import Course
 from tailburn.engine.slo.model import Slo, objectives
-from tailburn.engine.slo.simulate import Budget, Firing, firings, with_recovery
+from tailburn.engine.slo.simulate import Budget, Firing, Held, firings, held, with_recovery
 from tailburn.rules.alerting import Kind
 
 
@@ -23,11 +24,17 @@ class Simulated:
     explained: Explained
     course: Course  # with the recovery after it
     told_s: float  # how much of it was told, without the recovery
+    series: int  # of each budget; the course is that of one of them
 
     @cached_property
     def firings(self) -> tuple[Firing, ...]:
         """Every alert that fires, in order."""
-        return firings(self.course, self.explained.pairs)
+        return firings(self.course, self.explained.pairs, self.series)
+
+    @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """Every time that chance alone keeps an alert silent, in order."""
+        return held(self.course, self.explained.pairs, self.series)
 
     @property
     def shown_s(self) -> float:
@@ -62,8 +69,13 @@ def chosen(slos: Sequence[Slo], name: str | None) -> Sequence[Slo]:
     return found
 
 
-def simulated(slo: Slo, objective: str | None, course: Course) -> Iterator[Simulated]:
-    """The course against every budget, or the one of this name. Raises UserError for no such."""
+def simulated(
+    slo: Slo, objective: str | None, course: Course, series: int = 1
+) -> Iterator[Simulated]:
+    """The course against every budget, or the one of this name. Raises UserError for no such.
+
+    `series`: how many values of `by` have requests; an SLO without `by` has one series.
+    """
     names = {one.name for one in objectives(slo)}
     if objective is not None and objective not in names:
         raise UserError(
@@ -73,14 +85,18 @@ def simulated(slo: Slo, objective: str | None, course: Course) -> Iterator[Simul
         ours = tuple(one for one in budget.objectives if objective in (None, one.name))
         if ours:
             told = with_recovery(course, budget.pairs)
-            yield Simulated(replace(budget, objectives=ours), told, course.end_s)
+            known = series if slo.by else 1
+            yield Simulated(replace(budget, objectives=ours), told, course.end_s, known)
 
 
 def rows_of(found: Simulated) -> Iterator[dict[str, Any]]:
-    """For each budget a row per firing, then one of what it costs. Times are seconds."""
+    """For each budget a row per firing, one per time that chance holds an alert back, and one
+    of what it costs. Times are seconds.
+    """
     for one in found.explained.objectives:
         key = {"slo": found.explained.slo.name, "objective": one.name}
         yield from (key | row for row in _firing_rows(found))
+        yield from (key | row for row in _held_rows(found))
         yield key | _budget_row(found)
 
 
@@ -88,14 +104,31 @@ def _firing_rows(found: Simulated) -> Iterator[dict[str, Any]]:
     for firing in found.firings:
         yield {
             "type": "firing",
-            "alert": str(Kind.BURN),
-            "severity": str(firing.pair.severity),
-            "long_s": firing.pair.long_s,
-            "short_s": firing.pair.short_s,
+            **_alert(firing.pair),
             "begin_s": firing.begin_s,
             "end_s": firing.end_s,
             "budget_left_ratio": found.budget.left_at(firing.begin_s),
         }
+
+
+def _held_rows(found: Simulated) -> Iterator[dict[str, Any]]:
+    for one in found.held:
+        yield {
+            "type": "held",
+            **_alert(one.pair),
+            "begin_s": one.begin_s,
+            "end_s": one.end_s,
+            "effect": str(one.effect),
+        }
+
+
+def _alert(pair: Pair) -> dict[str, Any]:
+    return {
+        "alert": str(Kind.BURN),
+        "severity": str(pair.severity),
+        "long_s": pair.long_s,
+        "short_s": pair.short_s,
+    }
 
 
 def _budget_row(found: Simulated) -> dict[str, Any]:

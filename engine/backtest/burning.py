@@ -5,6 +5,7 @@ the long one for "it matters". Before the first minute all was well, at the traf
 it. A hole in what was kept freezes an alert, as missing data do in the rules.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -25,12 +26,18 @@ def burning(counts: Iterable[Counts], holes: Spans = ()) -> set[tuple[str, str]]
 
     `holes`: spans of ns, whole minutes, of which nothing was kept.
     """
-    return {(c.slo.name, c.objective.name) for c in counts if _fires(c, holes)}
+    counted = list(counts)
+    series = Counter(map(_budget, counted))
+    return {_budget(c) for c in counted if _fires(c, series[_budget(c)], holes)}
 
 
-def _fires(counts: Counts, holes: Spans) -> bool:
+def _budget(counts: Counts) -> tuple[str, str]:
+    return counts.slo.name, counts.objective.name
+
+
+def _fires(counts: Counts, series: int, holes: Spans) -> bool:
     alerts = pairs(counts.objective.budget_ratio, window_s(counts.slo.window))
-    return bool(firings(course_of(counts, holes), alerts))
+    return bool(firings(course_of(counts, holes), alerts, series))
 
 
 def course_of(counts: Counts, holes: Spans) -> Course:

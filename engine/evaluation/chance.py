@@ -26,6 +26,11 @@ LOOKS: Final = LOOKS_A_WEEK / FALSE_A_WEEK
 _HEALTHY_PART: Final = 0.2
 
 
+def healthy_ratio(budget_ratio: float) -> float:
+    """The share of the requests that is bad in a healthy series of such a budget."""
+    return HEALTHY * budget_ratio
+
+
 def surprise(bad: F64 | np.float64, requests: F64 | np.float64, healthy_ratio: float) -> F64:
     """How little chance there is for so many bad ones, as minus its logarithm; nan without any."""
     expected = healthy_ratio * requests

@@ -70,6 +70,14 @@ class Course:
             self.bad(at_s) - self.bad(at_s - window_s),
         )
 
+    def measured_s(self, at_s: Floats, window_s: float) -> Floats:
+        """How much of the last `window_s` seconds before each time has data."""
+        past_per_s = 0.0 if self.is_young else 1.0
+        until, since = (
+            self._counted(t, self._measured, past_per_s) for t in (at_s, at_s - window_s)
+        )
+        return until - since
+
     def bad_ratio_in(self, window_s: float, at_s: float) -> float | None:
         """The share of bad requests in the last `window_s` seconds; None without requests."""
         requests, bad = (float(n[0]) for n in self.in_window(np.array([at_s]), window_s))
@@ -112,6 +120,11 @@ class Course:
     def _bad(self) -> Floats:
         counts = [s.for_s * s.requests_per_s * s.bad_ratio for s in self.stretches]
         return np.concatenate(([0.0], np.cumsum(counts)))
+
+    @cached_property
+    def _measured(self) -> Floats:
+        lasted = [s.for_s * s.is_measured for s in self.stretches]
+        return np.concatenate(([0.0], np.cumsum(lasted)))
 
     def _counted(self, at_s: Floats, counts: Floats, past_per_s: float) -> Floats:
         within = np.interp(at_s, self.knees_s, counts)
@@ -156,3 +169,10 @@ def both(one: Sequence[Span], other: Sequence[Span]) -> tuple[Span, ...]:
         else:
             j += 1
     return tuple(shared)
+
+
+def apart(one: Sequence[Span], other: Sequence[Span]) -> tuple[Span, ...]:
+    """The seconds of one that lie in no span of the other."""
+    bounds = [t for span in union(other) for t in span]
+    outside = zip([-np.inf, *bounds[1::2]], [*bounds[::2], np.inf], strict=True)
+    return both(union(one), tuple(outside))

@@ -6,15 +6,16 @@ each minute sees the same up to a minute later. Times are seconds from the begin
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from tailburn.engine.slo.burn import HOUR_S, SHORTEST_S, Pair
-from tailburn.engine.slo.course import Course, Floats, Span, Stretch, both, union
+from tailburn.engine.evaluation.windows import FROZEN_AT_MOST_S
+from tailburn.engine.slo.beyond_chance import beyond_chance
+from tailburn.engine.slo.burn import SHORTEST_S, Pair
+from tailburn.engine.slo.course import Course, Floats, Span, Stretch, apart, both, union
 
-FROZEN_AT_MOST_S: Final = 6 * HOUR_S
-"""So long a firing alert outlives the data, from when the shortest window has none."""
 _SAME_S: Final = 1e-6
 
 
@@ -27,21 +28,68 @@ class Firing:
     end_s: float | None  # None: it still fires when the course ends
 
 
-def firings(course: Course, pairs: Iterable[Pair]) -> tuple[Firing, ...]:
-    """Every time that one of these alerts fires, in order."""
+class Effect(StrEnum):
+    """What it does to an alert that its bad requests may be chance."""
+
+    DELAYED = "delayed"
+    PREVENTED = "prevented"
+    ENDED = "ended"  # before its shares are under the threshold
+
+
+@dataclass(frozen=True)
+class Held:
+    """An alert that is silent though both of its shares are over: so few bad ones may be chance."""
+
+    pair: Pair
+    begin_s: float
+    end_s: float
+    effect: Effect
+
+
+def firings(course: Course, pairs: Iterable[Pair], series: int = 1) -> tuple[Firing, ...]:
+    """Every time that one of these alerts fires, in order.
+
+    The course is that of one of so many series of the budget that have requests.
+    """
     found = [
         Firing(pair, begin_s, end_s if end_s < course.end_s else None)
         for pair in pairs
-        for begin_s, end_s in _firing(course, pair)
+        for begin_s, end_s in _firing(course, pair, series)
     ]
     return tuple(sorted(found, key=lambda firing: firing.begin_s))
 
 
-def _firing(course: Course, pair: Pair) -> tuple[Span, ...]:
-    """While both windows are over the threshold, or were when the data ended."""
+def held(course: Course, pairs: Iterable[Pair], series: int = 1) -> tuple[Held, ...]:
+    """Every time that chance alone keeps one of these alerts silent, in order."""
+    found: list[Held] = []
+    for pair in pairs:
+        over = _over(course, pair)
+        surprising = beyond_chance(course, pair, series, over)
+        for begin_s, end_s in apart(over, surprising):
+            if end_s - begin_s > _SAME_S:
+                effect = _effect((begin_s, end_s), surprising)
+                found.append(Held(pair, begin_s, end_s, effect))
+    return tuple(sorted(found, key=lambda one: one.begin_s))
+
+
+def _effect(silent: Span, surprising: Sequence[Span]) -> Effect:
+    begin_s, end_s = silent
+    if any(abs(begin - end_s) < _SAME_S for begin, _ in surprising):
+        return Effect.DELAYED
+    is_after = any(abs(end - begin_s) < _SAME_S for _, end in surprising)
+    return Effect.ENDED if is_after else Effect.PREVENTED
+
+
+def _firing(course: Course, pair: Pair, series: int) -> tuple[Span, ...]:
+    """While more than chance is over the threshold in both windows, or was when the data ended."""
+    firing = beyond_chance(course, pair, series, _over(course, pair))
+    return union([*firing, *_frozen(firing, course.unmeasured(pair.short_s), pair.short_s)])
+
+
+def _over(course: Course, pair: Pair) -> tuple[Span, ...]:
+    """While the share of bad requests is over the threshold in both windows."""
     long, short = (course.over(w, pair.threshold_ratio) for w in (pair.long_s, pair.short_s))
-    over = both(long, short)
-    return union([*over, *_frozen(over, course.unmeasured(pair.short_s), pair.short_s)])
+    return both(long, short)
 
 
 def _frozen(firing: Sequence[Span], unmeasured: Sequence[Span], short_s: float) -> list[Span]:

@@ -6,7 +6,7 @@ the budget, were half of the budget bad, as in health: of few requests one is a 
 
 from collections.abc import Iterator, Mapping
 
-from tailburn.engine.evaluation.chance import HEALTHY
+from tailburn.engine.evaluation.chance import healthy_ratio
 from tailburn.engine.evaluation.shares import Share, Shares
 from tailburn.engine.evaluation.windows import SAMPLED_S, SLOW_S
 from tailburn.engine.names import (
@@ -45,7 +45,7 @@ def _alert(slo: Slo, budget: Objective, pair: burn.Pair, chosen: Mapping[str, st
         for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
     )
     labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
-    healthy = HEALTHY * budget.budget_ratio
+    healthy = healthy_ratio(budget.budget_ratio)
     no_chance = chance.surprise(bad, total, pair.long_s, healthy)
     enough = chance.enough(total, is_single=not slo.by)
     return Alert(

@@ -253,6 +253,46 @@ def test_simulate_goes_through_every_budget_when_none_is_named(file: Path) -> No
     assert {row["severity"] for row in told if row["type"] == "firing"} == {"page", "ticket"}
 
 
+def test_simulate_says_where_few_requests_delay_a_page(file: Path) -> None:
+    course = ["0%:1h@0.05", "100%:20m@0.05"]
+    told = run("simulate", file, *course, "--objective", "availability").stdout
+    assert (
+        "page 1h/5m: both windows are over from 60.9m on, it fires at 61.6m: "
+        "till then so few bad requests may be chance\n"
+    ) in told
+
+
+def test_simulate_says_where_few_requests_prevent_a_page(file: Path) -> None:
+    course = ["100%:2m@0.02", "0%:1h@0.02"]
+    told = run("simulate", file, *course, "--objective", "availability").stdout
+    assert "No alert fires.\n" in told
+    assert "page 1h/5m: both windows are over from 52s to 6.9m, it does not fire: so few" in told
+
+
+def test_simulate_says_where_an_alert_ends_because_it_may_be_chance(file: Path) -> None:
+    course = ["100%:5m@0.02", "0%:3400s@0", "100%:5m@0.005"]
+    one = ["--objective", "availability", "--young"]
+    told = run("simulate", file, *course, *one).stdout
+    assert "page 1h/5m: both windows are over from 0s on, it fires at" in told
+    assert "(and 1 more)" in told
+    held = [r for r in rows(run("simulate", file, *course, *one, "--json")) if r["type"] == "held"]
+    assert [(r["long_s"], r["effect"]) for r in held if r["long_s"] == 3600] == [
+        (3600, "delayed"),
+        (3600, "ended"),
+    ]
+
+
+def test_simulate_asks_more_of_each_of_many_series(file: Path, tmp_path: Path) -> None:
+    by_model = tmp_path / "by.yaml"
+    by_model.write_text(CHAT.replace("  vantage: gateway\n", "  vantage: gateway\n  by: [model]\n"))
+    course = ["0%:1h@0.05", "100%:20m@0.05", "--objective", "availability", "--json"]
+    begins = [
+        rows(run("simulate", path, *course, "--series", series))[0]["begin_s"]
+        for path, series in ((file, 1), (file, 1000), (by_model, 1), (by_model, 1000))
+    ]
+    assert begins[0] == begins[1] == begins[2] < begins[3]
+
+
 def test_simulate_reads_a_course_from_rows(file: Path, tmp_path: Path) -> None:
     course = tmp_path / "course.csv"
     course.write_text("time,requests,bad\n0,600,60\n600,600,60\n")

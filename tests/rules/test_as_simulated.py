@@ -1,8 +1,13 @@
-"""The generated rules, evaluated by Prometheus' own engine, fire and end as simulated."""
+"""The generated rules, evaluated by Prometheus' own engine, fire and end as simulated.
 
+Traffic is heavy in some courses and a few requests a minute in others, where alerts wait until
+what is bad is more than chance.
+"""
+
+import math
 import random
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +20,7 @@ from tailburn.engine.slo.course import Course, Stretch, gap
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.slo.parse import parse
-from tailburn.engine.slo.simulate import firings
+from tailburn.engine.slo.simulate import Effect, firings, held
 from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import duration, selector
 from tailburn.rules.ruleset import alerts_of
@@ -65,13 +70,51 @@ COURSES = {f"seed {seed}": random_course(seed) for seed in range(3)} | {
 }
 
 
+def few(per_minute: int, bad_ratio: float) -> Course:
+    """So many requests a minute, a share of them bad for an hour; sums without dust."""
+    rate = per_minute / MINUTE_S
+    return Course(
+        [
+            Stretch(float(BEFORE_S), 0.0, rate),
+            Stretch(3600.0, bad_ratio, rate),
+            Stretch(7200.0, 0.0, rate),
+        ]
+    )
+
+
+FEW = {
+    f"{per_minute} a minute, {bad_ratio:.0%} bad": few(per_minute, bad_ratio)
+    for per_minute, bad_ratio in [(1, 1.0), (2, 0.5), (1, 0.25), (3, 1.0), (4, 0.25), (12, 0.25)]
+}
+
+
 def test_alerts_fire_as_simulated(tmp_path: Path, need_program: Callable[[str], str]) -> None:
-    (rules,) = render([slo()], "prometheus", None)
-    (tmp_path / "chat.rules.yaml").write_text(rules.text)
-    (tmp_path / "test.yaml").write_text("\n".join(unit_test()))
+    promtool(slo(), unit_test(COURSES, questions), tmp_path, need_program)
+
+
+def test_few_requests_fire_alerts_in_the_minute_that_is_simulated(
+    tmp_path: Path, need_program: Callable[[str], str]
+) -> None:
+    promtool(slo(), unit_test(FEW, first_minutes), tmp_path, need_program)
+
+
+def test_few_requests_delay_every_alert_and_prevent_some() -> None:
+    pairs = [alert.pair for alert in alerts_of(slo()) if alert.pair is not None]
+    waits = [one for course in FEW.values() for one in held(course, pairs, len(FEW))]
+    assert {w.pair for w in waits if w.effect is Effect.DELAYED} == set(pairs)
+    assert any(w.effect is Effect.PREVENTED for w in waits)
+
+
+def promtool(
+    slo: Slo, test: Iterator[str], folder: Path, need_program: Callable[[str], str]
+) -> None:
+    """The rules of an SLO, with a test of them, which must pass."""
+    (rules,) = render([slo], "prometheus", None)
+    (folder / "chat.rules.yaml").write_text(rules.text)
+    (folder / "test.yaml").write_text("\n".join(test))
     ended = subprocess.run(
         [need_program("promtool"), "test", "rules", "test.yaml"],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
     )
@@ -89,20 +132,23 @@ def test_the_courses_make_alerts_fire_and_end() -> None:
     assert ended == {(pair.severity, pair.long_s) for pair in pairs}
 
 
-def unit_test() -> Iterator[str]:
-    """A file for promtool: each course is a model, asked what fires on it where no edge is near."""
+Asking = Callable[[str, Course, Pair], Iterator[str]]
+
+
+def unit_test(courses: Mapping[str, Course], asking: Asking) -> Iterator[str]:
+    """A file for promtool: each course is a model, and asked what fires on it."""
     yield "rule_files: [chat.rules.yaml]"
     yield "evaluation_interval: 1m"
     yield "tests:"
     yield "- interval: 1m"
     yield "  input_series:"
-    for model, course in COURSES.items():
+    for model, course in courses.items():
         yield from series(model, course)
     yield "  promql_expr_test:"
-    for model, course in COURSES.items():
+    for model, course in courses.items():
         for alert in alerts_of(slo()):
             if alert.pair is not None:
-                yield from questions(model, course, alert.pair)
+                yield from asking(model, course, alert.pair)
 
 
 def series(model: str, course: Course) -> Iterator[str]:
@@ -138,7 +184,7 @@ def counter(stretches: Sequence[Stretch], shares: Sequence[float]) -> Iterator[s
 
 def questions(model: str, course: Course, pair: Pair) -> Iterator[str]:
     """Whether a pair fires: beside every edge, and every ten minutes between."""
-    fired = firings(course, [pair])
+    fired = firings(course, [pair], len(COURSES))
     edges = [f.begin_s for f in fired] + [f.end_s for f in fired if f.end_s is not None]
     lag_s = LAG_S if pair.long_s <= STRAIGHT_UP_TO_S else SAMPLED_LAG_S
     begin_s = 0 if course.is_young else BEFORE_S
@@ -149,8 +195,28 @@ def questions(model: str, course: Course, pair: Pair) -> Iterator[str]:
         if is_near or not begin_s < at_s < course.end_s:
             continue
         fires = any(f.begin_s < at_s < (f.end_s or course.end_s + 1) for f in fired)
-        windows = {"long": duration(pair.long_s), "short": duration(pair.short_s)}
-        alerts = selector("ALERTS", {"alertname": str(Kind.BURN), "model": model, **windows})
-        yield f"  - expr: 'count({alerts})'"
-        yield f"    eval_time: {at_s // STEP_S}m"
-        yield "    exp_samples: [{labels: '{}', value: 1}]" if fires else "    exp_samples: []"
+        yield from question(model, pair, at_s // STEP_S, fires)
+
+
+def first_minutes(model: str, course: Course, pair: Pair) -> Iterator[str]:
+    """The minutes on either side of the first begin; where there is none, that nothing fires.
+
+    Means of sampled rates may be late.
+    """
+    lag = 0 if pair.long_s <= STRAIGHT_UP_TO_S else SAMPLED_LAG_S // STEP_S
+    fired = firings(course, [pair], len(FEW))
+    if not fired:
+        for minute in range(BEFORE_S // STEP_S, round(course.end_s / STEP_S), 5):
+            yield from question(model, pair, minute, False)
+        return
+    begin = fired[0].begin_s / STEP_S
+    yield from question(model, pair, math.ceil(begin) - 1, False)
+    yield from question(model, pair, math.floor(begin) + 1 + lag, True)
+
+
+def question(model: str, pair: Pair, minute: int, fires: bool) -> Iterator[str]:
+    windows = {"long": duration(pair.long_s), "short": duration(pair.short_s)}
+    alerts = selector("ALERTS", {"alertname": str(Kind.BURN), "model": model, **windows})
+    yield f"  - expr: 'count({alerts})'"
+    yield f"    eval_time: {minute}m"
+    yield "    exp_samples: [{labels: '{}', value: 1}]" if fires else "    exp_samples: []"

@@ -64,7 +64,7 @@ def _test(
 
 def _counts(pair: Pair, series: int, is_enough: bool) -> tuple[int, int]:
     """Requests and bad ones: over the threshold, and on that side of the floor."""
-    healthy, floor = chance.HEALTHY * pair.budget_ratio, chance.floor(series)
+    healthy, floor = chance.healthy_ratio(pair.budget_ratio), chance.floor(series)
     each = float(chance.surprise(np.ones(1), np.ones(1), healthy)[0])
     requests = math.ceil(_SURE * _SURE * floor / each)
     bad = np.arange(1, requests + 1).astype(np.float64)
@@ -79,7 +79,7 @@ def _counts(pair: Pair, series: int, is_enough: bool) -> tuple[int, int]:
 
 def _just_enough(pair: Pair, series: int) -> tuple[int, int]:
     """As many requests as chance lets pass: what a healthy series expects then counts."""
-    healthy = chance.HEALTHY * pair.budget_ratio
+    healthy = chance.healthy_ratio(pair.budget_ratio)
     wanted = _JUST * chance.floor(series)
     bad = np.arange(1, _MOST_BAD).astype(np.float64)
     requests = np.floor(bad / (_OVER * pair.threshold_ratio))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import FROZEN_AT_MOST_S
 from tailburn.engine.names import (
     SLO_DEADLINE_MISSED_METRIC,
     SLO_DEADLINE_REQUESTS_METRIC,
@@ -11,7 +12,6 @@ from tailburn.engine.names import (
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S
 from tailburn.engine.slo.course import Course, Stretch, gap
 from tailburn.engine.slo.model import Clock, Slo
-from tailburn.engine.slo.simulate import FROZEN_AT_MOST_S
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts import deadline
 from tailburn.rules.recording.percentiles import clocks_of

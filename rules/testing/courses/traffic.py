@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tailburn.engine.evaluation.windows import FROZEN_AT_MOST_S
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.burn import HOUR_S, MINUTE_S, Limit, Pair
 from tailburn.engine.slo.course import Course, Stretch, gap
 from tailburn.engine.slo.model import Objective, Slo
-from tailburn.engine.slo.simulate import FROZEN_AT_MOST_S
 from tailburn.rules.sources.choose import budgets_of
 
 REQUESTS_PER_S: Final = 100_000.0  # so many that every share of them is whole requests
