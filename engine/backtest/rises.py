@@ -1,8 +1,9 @@
 """What a counter rose by from one reading of it to the next, as a rate in PromQL has it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailburn.engine.grouping import F64, I64
 
@@ -16,7 +17,7 @@ class Rises:
     amount: I64
 
     @property
-    def is_across(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def is_across(self) -> NDArray[np.bool_]:
         """Whether there are minutes in between at which nobody read it."""
         return self.end - self.begin > 1
 
@@ -31,14 +32,13 @@ class Counter:
 
     last_at: int | None = None
     _last: float = 0.0
-    _empty: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def take(self, at: I64, values: F64) -> Rises:
         """Readings at minutes that rise; those that are no finite number are none."""
         told = np.isfinite(values)
         at, values = at[told], values[told]
         if not len(at):
-            return Rises(self._empty, self._empty, self._empty)
+            return Rises(at, at, at)
         if self.last_at is not None:
             at, values = np.append(self.last_at, at), np.append(self._last, values)
         self.last_at, self._last = int(at[-1]), float(values[-1])

@@ -5,7 +5,7 @@
 3. Where no SLO's counters were read for over five minutes is a hole: no rate goes over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -48,7 +48,7 @@ def of_prometheus(
         )
     since, until = -(-since_ns // MINUTE_NS), until_ns // MINUTE_NS
     if since >= until:
-        raise UserError("no data: want a whole minute between --since and --until")
+        raise UserError("no data: want a whole minute that is past between --since and --until")
     begin = since - WARM_NS // MINUTE_NS
     found = [read_counters(slo, asking, begin * MINUTE_S, until * MINUTE_S) for slo in slos]
     require_series(found, asking, begin, until)
@@ -119,29 +119,29 @@ def _require_minutes(one: Counters) -> None:
         )
 
 
-def _untold(one: Counters, points: I64, since: int, until: int) -> list[str]:
+def _untold(one: Counters, points: I64, since: int, until: int) -> Iterator[str]:
     """What is known of an SLO less often or less long than of others."""
-    name = one.slo.name
-    told = []
-    own = one.points[one.points >= since]
-    everyone = points[(points >= since) & (points <= until)]
-    if len(own) and own[0] > since:
-        told.append(f"{name} before {_at(own[0])} UTC: its counters begin then")
-    lacking = len(np.setdiff1d(everyone, one.points))
-    if lacking > _TOLD_FROM * len(everyone):
-        told.append(f"{name} in {lacking:,} minutes: the counters of others were read, not its own")
-    ends = np.diff(everyone)
-    short = int((ends[ends <= _LONGEST] - 1).sum())
-    if short > _TOLD_FROM * (until - since):
-        told.append(
-            f"{name} in {percent(short / (until - since))} of the minutes: no value of a counter; "
+    name, minutes = one.slo.name, until - since
+    own, everyone = (p[(p >= since) & (p <= until)] for p in (one.points, points))
+    if len(own) and own[0] > everyone[0]:
+        yield f"{name} before {_at(own[0])} UTC: its counters begin then"
+        everyone = everyone[everyone >= own[0]]
+    lacking = len(np.setdiff1d(everyone, own))
+    if lacking > _TOLD_FROM * minutes:
+        yield f"{name} in {lacking:,} minutes: the counters of others were read, its own were not"
+    between = np.diff(own)
+    short = int((between[between <= _LONGEST] - 1).sum())
+    if short > _TOLD_FROM * minutes:
+        yield (
+            f"{name} in {percent(short / minutes)} of the minutes: no value of a counter; "
             "rates go over such short gaps, as in the rules"
         )
-    last = {by: at for (_, _, by), at in sorted(one.last.items(), key=lambda item: item[1])}
+    last: dict[str, int] = {}
+    for (_, _, by), at in one.last.items():
+        last[by] = max(at, last.get(by, 0))
     for by, at in last.items():
-        if at + _LONGEST < min(int(one.points[-1]), until) and at > since:
-            told.append(
-                f"{name} {by} after {_at(at)} UTC: its counters end, those of "
-                "other values go on; that it is not measured any more is no alert here"
+        if since < at < min(int(one.points[-1]), until) - _LONGEST:
+            yield (
+                f"{name} {by} after {_at(at)} UTC: its counters end, those of other values go on; "
+                "that it is not measured any more is no alert here"
             )
-    return told

@@ -328,7 +328,10 @@ def test_values_each_few_minutes_are_too_few(place: Place) -> None:
     [
         (("--store", "store"), "--store and --prometheus: want one of them"),
         (("--prometheus", "http://"), "--prometheus 'http://': want host:port, or a URL"),
-        (("--since", "2019-01-01T00:00:30Z", "--until", "2019-01-01T00:00:40Z"), "a whole minute"),
+        (
+            ("--since", "2019-01-01T00:00:30Z", "--until", "2019-01-01T00:00:40Z"),
+            "want a whole minute that is past",
+        ),
     ],
 )
 def test_what_can_not_be_asked_is_told(place: Place, flags: tuple[str, ...], said: str) -> None:
@@ -345,3 +348,18 @@ def test_an_slo_on_a_source_of_its_own_is_told(place: Place) -> None:
     place.slo.write_text(SLO + "  source: {engine: vllm}\n")
     answer = place.backtest()
     assert answer.code == 2 and "chat: rests on a source of its own" in answer.err
+
+
+def test_an_slo_whose_counters_begin_late_is_judged_from_then_on(place: Place) -> None:
+    place.scraped(0.0)
+    place.scraped(slo="late", model="qwen")
+    place.canned.series = [
+        (labels, {at: v for at, v in values.items() if labels["slo"] == "chat" or at > BEGIN + 90})
+        for labels, values in place.canned.series
+    ]
+    place.slo.write_text(SLO + "---\n" + SLO.replace("name: chat", "name: late"))
+    found = place.rows()
+    assert {row["slo"] for row in found["alert"]} == {"late"}
+    assert {row["alert"] for row in found["alert"]} == {"TailburnBudgetBurn", "TailburnTier"}
+    told = found["score"][0]["not_judged"]
+    assert any(line.startswith("late before ") and "begin then" in line for line in told)
