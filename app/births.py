@@ -2,9 +2,9 @@
 
 Every scraper sees a new series at 0 once, if it comes within `SETTLED_S` of the first that did.
 A scrape that times out takes its 0 with it, and its connection: on another connection the same
-scraper sees 0 once more. That a series was shown is written down before it is shown as it
-counts, so a kill can't make it begin at 0 again, which Prometheus would take for a reset and
-count everything twice.
+scraper sees 0 once more. That a series is shown as it counts is written down before it is, so a
+kill can't make it begin at 0 again, which Prometheus would take for a reset and count everything
+twice. A kill that takes the first 0 with it leaves nothing written: the next life shows 0 again.
 """
 
 import logging
@@ -46,6 +46,7 @@ class _Birth:
     first_shown_s: float
     seen: dict[str, set[int]] = field(default_factory=dict)
     """Connections of each scraper over which it was shown at 0."""
+    counts: bool = False  # was shown as it counts
 
 
 class Births:
@@ -66,20 +67,25 @@ class Births:
         now_s = self._now_s()
         if key not in self._births:
             self._births[key] = _Birth(now_s)
-            self._fresh.append(key)
         birth = self._births[key]
         if now_s - birth.first_shown_s > SETTLED_S:
             self._settled.add(key)
-            del self._births[key]
+            self._counts(key, self._births.pop(key))
             return False
         connections = birth.seen.setdefault(scraper.name, set())
         if scraper.connection in connections or len(connections) == _CONNECTIONS:
+            self._counts(key, birth)
             return False
         connections.add(scraper.connection)
         return True
 
+    def _counts(self, key: SeriesKey, birth: _Birth) -> None:
+        if not birth.counts:
+            birth.counts = True
+            self._fresh.append(key)
+
     def write_down(self, now_ns: int) -> None:
-        """Make it durable that the new series were shown, before the scrape is answered."""
+        """Make it durable that series are shown as they count, before the scrape is answered."""
         if not self._fresh:
             return
         try:
