@@ -113,6 +113,17 @@ def test_what_was_shown_never_begins_at_0_again_after_a_kill() -> None:
     assert shown(after) == {"a ttft_p95 requests": 2}
 
 
+def test_a_first_0_that_a_kill_took_with_it_is_shown_again() -> None:
+    record = Remembered()
+    before = slo_series(BY_MODEL, record=record)
+    before.count(requests(0.2), NOTHING)
+    before.render(ONE)
+    after = slo_series(BY_MODEL, record=record)
+    after.count(requests(0.2), NOTHING)
+    assert shown(after, ONE) == {}
+    assert shown(after, ONE) == {"a ttft_p95 requests": 1}
+
+
 def test_nothing_is_shown_on_the_way_to_where_the_last_run_ended() -> None:
     series = slo_series(CHAT)
     series.caught_up = False
