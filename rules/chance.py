@@ -11,7 +11,7 @@ _DIGITS: Final = 6
 def surprise(bad: str, requests: str, window_s: int, healthy_ratio: float) -> str:
     """How little chance there is for so many bad ones in a window, from two rates over it."""
     expected = f"{number(healthy_ratio)} * {requests}"
-    return f"{window_s} * ({bad} * ln({bad} / ({expected})) - {bad} + {expected})"
+    return f"{window_s} * ({bad} * (ln({bad} / ({expected})) - 1) + {expected})"
 
 
 def enough(series: str, times: float = 1.0, *, is_single: bool) -> str:

@@ -80,14 +80,11 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
         *(sloth.relabelled(alert) if as_sloth else alert.rule for alert in quick_alerts),
     )
     for part, interval_s, rules in (
+        ("samples", rates.SELDOM_SAMPLED_S, tuple(rates.seldom_sampled(slo, windows))),
         ("slow", SLOW_S, slow),
         ("quick", QUICK_S, quick),
         ("views", SLOW_S, tuple(percentiles.views(slo))),
-        (
-            "samples",
-            rates.SELDOM_SAMPLED_S,
-            (*rates.seldom_sampled(slo, windows), *percentiles.seldom_sampled(slo)),
-        ),
+        ("worst", rates.SELDOM_SAMPLED_S, tuple(percentiles.seldom_sampled(slo))),
     ):
         if rules:
             yield Group(f"tailburn-{slo.name}-{part}", interval_s, rules)

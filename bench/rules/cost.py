@@ -22,7 +22,7 @@ from typing import Final
 from bench.figures import Figure, show
 from bench.rules import sloth
 from bench.rules.evaluation import Timed, prometheus
-from bench.rules.history import Series, looked_back, write_blocks
+from bench.rules.history import Series, looked_back, write
 from tailburn.engine import histogram
 from tailburn.engine.names import (
     CLOCK_METRICS,
@@ -51,6 +51,7 @@ PROGRAMS: Final = ROOT / ".make" / "programs" / "usr" / "bin"
 MODELS: Final = 50
 SLOTH_BUDGETS: Final = 20  # of the 200: each has groups of its own, so it costs as much
 SCRAPED_S: Final = 15
+AHEAD_S: Final = 480  # Prometheus takes ten minutes at most
 REQUESTS_A_SCRAPE: Final = 1000.0  # of each model
 EVALUATIONS: Final = 5
 _MINUTE_S: Final = 60
@@ -131,7 +132,7 @@ def _timed(setup: _Setup, program: str, promtool: str) -> list[Timed]:
     with TemporaryDirectory(prefix="tailburn-bench-") as name:
         first, second = Path(name, "first"), Path(name, "second")
         raw = [
-            Series(one.metric, one.labels, SCRAPED_S, back_s.get(one.metric, 0), one.rise)
+            Series(one.metric, one.labels, SCRAPED_S, back_s.get(one.metric, 0), one.rise, AHEAD_S)
             for one in setup.counters
         ]
         _write(promtool, raw, first)
@@ -150,7 +151,7 @@ def _timed(setup: _Setup, program: str, promtool: str) -> list[Timed]:
 
 def _write(promtool: str, series: Sequence[Series], folder: Path) -> None:
     folder.mkdir()
-    write_blocks(promtool, series, folder / "tsdb", int(time.time()) - SCRAPED_S)
+    write(promtool, series, folder, int(time.time()))
 
 
 def _without_name(labels: dict[str, str]) -> dict[str, str]:

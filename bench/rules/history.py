@@ -1,4 +1,7 @@
-"""Past samples for a Prometheus: as long back as rules look, and no longer."""
+"""Past samples for a Prometheus: as long back as rules look, and no longer.
+
+As in one that has run for long, the last two hours are in its memory, all before in blocks.
+"""
 
 import re
 import subprocess
@@ -18,6 +21,7 @@ _READ: Final = re.compile(
 _PART: Final = re.compile(r"(\d+)([smhd])")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _MARGIN_S: Final = 900  # what is read up to now was written a little before it
+_IN_MEMORY_S: Final = 7200
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Series:
     step_s: int
     back_s: int
     rise: float = 0.0
+    ahead_s: int = 0  # samples that lie in the future still: nothing is scraped meanwhile
 
 
 def seconds(duration: str) -> int:
@@ -45,28 +50,32 @@ def looked_back(expressions: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def write_blocks(promtool: str, series: Iterable[Series], folder: Path, end_s: int) -> None:
-    """Adds blocks to the TSDB in `folder`, up to `end_s`."""
-    text = folder.with_suffix(".om")
-    with text.open("w") as file:
+def write(promtool: str, series: Iterable[Series], folder: Path, now_s: int) -> None:
+    """`folder`/tsdb with its blocks, and `folder`/memory.txt, a page to be scraped once."""
+    blocks = folder / "blocks.om"
+    with blocks.open("w") as old, (folder / "memory.txt").open("w") as new:
         last = ""
         for one in sorted(series, key=lambda s: s.metric):
             if one.metric != last:
                 kind = "counter" if one.metric.endswith("_total") else "unknown"
-                file.write(f"# TYPE {one.metric.removesuffix('_total')} {kind}\n")
+                old.write(f"# TYPE {one.metric.removesuffix('_total')} {kind}\n")
                 last = one.metric
-            file.writelines(_lines(one, end_s))
-        file.write("# EOF\n")
+            for at_s, line in _samples(one, now_s):
+                if at_s < now_s - _IN_MEMORY_S:
+                    old.write(f"{line} {at_s}\n")
+                else:
+                    new.write(f"{line} {at_s}000\n")
+        old.write("# EOF\n")
     command = [promtool, "tsdb", "create-blocks-from", "--max-block-duration=720h"]
-    subprocess.run([*command, "openmetrics", "-q", text, folder], check=True)
-    text.unlink()
+    subprocess.run([*command, "openmetrics", "-q", blocks, folder / "tsdb"], check=True)
+    blocks.unlink()
 
 
-def _lines(series: Series, end_s: int) -> Iterator[str]:
+def _samples(series: Series, now_s: int) -> Iterator[tuple[int, str]]:
     labels = ",".join(f'{name}="{value}"' for name, value in series.labels.items())
-    count = (series.back_s + _MARGIN_S) // series.step_s
+    count = (series.back_s + _MARGIN_S + series.ahead_s) // series.step_s
     drawn = np.random.default_rng(len(labels)).uniform(0.95, 1.05, count).round(3)
     values = np.cumsum(np.rint(drawn * series.rise)) if series.rise else drawn
-    begin_s = end_s - count * series.step_s
+    begin_s = now_s + series.ahead_s - count * series.step_s
     for i, value in enumerate(values.tolist()):
-        yield f"{series.metric}{{{labels}}} {value} {begin_s + i * series.step_s}\n"
+        yield begin_s + i * series.step_s, f"{series.metric}{{{labels}}} {value}"

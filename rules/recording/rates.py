@@ -2,9 +2,9 @@
 
 Up to six hours straight from the counters. Beyond, the mean of sampled rates, since a month of
 counters would be too many samples to read: up to three days of rates over 5 min, recorded every
-four minutes; above, of rates over 15 min, recorded as often. Bad and all requests are averaged
-apart and divided last, so that each request weighs the same, and an idle hour or a gap in the
-data takes nothing from either.
+four minutes; above, of rates over 15 min, recorded as often, and so is their mean, which changes
+with them alone. Bad and all requests are averaged apart and divided last, so that each request
+weighs the same, and an idle hour or a gap in the data takes nothing from either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,6 +26,7 @@ from tailburn.rules.sources.choose import budgets_of, rates_of
 
 OFTEN_UP_TO_S: Final = burn.HOUR_S
 SELDOM_SAMPLED_S: Final = 15 * burn.MINUTE_S
+_REMEMBERED: Final = duration(burn.HOUR_S)  # four samples, of which one or two may be missed
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,21 @@ def averaged(slo: Slo, windows: Windows) -> Iterator[Rule]:
     yield from _sampled(slo, windows, SAMPLED_S)
     for window_s in windows.averaged():
         for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD):
-            name = sampled_record(record, sampled_for(window_s))
-            sampled = selector(name, {SLO_LABEL: slo.name})
-            window = duration(window_s)
-            yield Rule(f"avg_over_time({sampled}[{window}])", record=f"{record}{window}")
+            mean = _mean(slo, record, window_s)
+            if window_s > FINELY_UP_TO_S:
+                own = selector(sampled_record(record, window_s), {SLO_LABEL: slo.name})
+                mean = f"last_over_time({own}[{_REMEMBERED}])"
+            yield Rule(mean, record=f"{record}{duration(window_s)}")
 
 
 def seldom_sampled(slo: Slo, windows: Windows) -> Iterator[Rule]:
-    """The rates that windows of more than three days are means of."""
-    if any(window_s > FINELY_UP_TO_S for window_s in windows.averaged()):
+    """The rates that windows of more than three days are means of, then these means."""
+    long = [window_s for window_s in windows.averaged() if window_s > FINELY_UP_TO_S]
+    if long:
         yield from _sampled(slo, windows, SELDOM_SAMPLED_S)
+    for window_s in long:
+        for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD):
+            yield Rule(_mean(slo, record, window_s), record=sampled_record(record, window_s))
 
 
 def sampled_for(window_s: int) -> int:
@@ -99,6 +105,11 @@ def sampled_for(window_s: int) -> int:
 def sampled_record(record: str, sampled_s: int) -> str:
     """The name of rates that are sampled: `...:rate5m_sampled`."""
     return f"{record}{duration(sampled_s)}{SLO_SAMPLED}"
+
+
+def _mean(slo: Slo, record: str, window_s: int) -> str:
+    sampled = selector(sampled_record(record, sampled_for(window_s)), {SLO_LABEL: slo.name})
+    return f"avg_over_time({sampled}[{duration(window_s)}])"
 
 
 def _sampled(slo: Slo, windows: Windows, sampled_s: int) -> Iterator[Rule]:

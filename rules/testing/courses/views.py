@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import SLOW_S
 from tailburn.engine.names import (
     SLO_LABEL,
     slo_quantile_record,
@@ -83,9 +84,7 @@ def _hour(slo: Slo, clock: Clock, *, enough: bool) -> UnitTest:
 def _worst_minutes(slo: Slo, clock: Clock) -> UnitTest:
     """One bad minute, given as recorded: each window forgets it in its time."""
     own = {SLO_LABEL: slo.name} | troubled(slo)
-    minutes = Input(
-        slo_quantile_record(clock, _WORST, duration(MINUTE_S)), own, f"_ {_BAD_S:g} 1+0x74"
-    )
+    minutes = Input(slo_worst_record(clock, _WORST, duration(SLOW_S)), own, f"_ {_BAD_S:g} 1+0x74")
     asked = [
         _about(slo_worst_record(clock, _WORST, window), own, value, hours * HOUR_S)
         for window, hours, value in (
