@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import httpx
 
@@ -25,6 +26,9 @@ from tailburn.collector.scrape.kubernetes import (
 from tailburn.collector.scrape.prometheus import PrometheusSource
 from tailburn.collector.scrape.scraper import AT_ONCE, Pace, Scraper, TakeRows
 from tailburn.collector.signals.catalogue import Catalogue
+
+LIST_PATIENCE_S: Final = 1.0
+"""So long a round waits for a list of targets before it goes on with the one before."""
 
 
 @dataclass
@@ -132,7 +136,7 @@ def scraper_of(
     places.clients.append(client)
     return Scraper(
         catalogue,
-        Discovery(places.finders),
+        Discovery(places.finders, LIST_PATIENCE_S),
         client,
         take,
         now_ns,

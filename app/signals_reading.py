@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from tailburn.app.errors import UserError
 from tailburn.app.scraping import Places, bounds_of_scrape, trust_of
 from tailburn.app.settings import Settings
 from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, new_client
+from tailburn.collector.scrape.fetch import new_client
 from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
-from tailburn.collector.scrape.reading import Answer, read_body, read_target
+from tailburn.collector.scrape.reading import Answer, Shared, read_body, read_target, shared_of
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.mapper import Mapper
 from tailburn.collector.signals.survey import Finding, survey
@@ -51,14 +49,14 @@ async def read_targets(
     targets: Sequence[Target], catalogue: Catalogue, settings: Settings
 ) -> list[Checked]:
     """Each of them, many at a time."""
-    bounds = bounds_of_scrape(settings)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def one(target: Target) -> Checked:
         async with limit:
-            return await _read(client, target, catalogue, bounds)
+            return await _read(target, shared)
 
     async with new_client(_AT_ONCE, trust_of(settings)) as client:
+        shared = shared_of(client, catalogue, bounds_of_scrape(settings))
         return list(await asyncio.gather(*map(one, targets)))
 
 
@@ -99,15 +97,12 @@ def _of_asked(asked: Asked, catalogue: Catalogue) -> Checked:
     return _told(name, Answer(mapped, asked.scanned, 0), catalogue)
 
 
-async def _read(
-    client: httpx.AsyncClient, target: Target, catalogue: Catalogue, bounds: Bounds
-) -> Checked:
+async def _read(target: Target, shared: Shared) -> Checked:
     try:
-        mapper = Mapper(catalogue, target)
-        answer = await read_target(client, target.url, mapper, catalogue, bounds)
+        answer = await read_target(target.url, Mapper(shared.catalogue, target), shared)
     except ScrapeError as error:
         return Checked(target.instance, failure=str(error))
-    return _told(target.instance, answer, catalogue)
+    return _told(target.instance, answer, shared.catalogue)
 
 
 def _told(name: str, answer: Answer, catalogue: Catalogue) -> Checked:

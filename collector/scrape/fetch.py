@@ -13,6 +13,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
+from tailburn.collector.scrape.room import Place
 
 ACCEPT: Final = (
     "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
@@ -74,12 +75,16 @@ async def fetch(
     bounds: Bounds,
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
+    place: Place | None = None,
 ) -> bytes:
-    """The body of a GET; of a POST where there is a form. Raises ScrapeError."""
+    """The body of a GET; of a POST where there is a form. Raises ScrapeError.
+
+    `place` is where it is held, where others are read beside it.
+    """
     asked = client.stream("POST" if form else "GET", url, headers=headers, data=form)
     try:
         async with asyncio.timeout(bounds.timeout_s), asked as answer:
-            return await _read(answer, bounds)
+            return await _read(answer, bounds, place)
     except TimeoutError:
         raise ScrapeError(
             Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"
@@ -91,35 +96,35 @@ async def fetch(
         raise ScrapeError(Reason.BROKEN, f"the answer is broken: {said}") from None
 
 
-async def _read(answer: httpx.Response, bounds: Bounds) -> bytes:
+async def _read(answer: httpx.Response, bounds: Bounds, place: Place | None) -> bytes:
     if answer.status_code != httpx.codes.OK:
         to = answer.headers.get("location")
-        also = f" to {to[:_TOLD]}" if to else await _complaint(answer)
+        also = f" to {to[:_TOLD]}" if to else await _complaint(answer, place)
         told = f"answers HTTP {answer.status_code}{also}"
         raise ScrapeError(Reason.STATUS, told, answer.status_code)
-    return await _whole(answer, bounds)
+    return await _whole(answer, bounds, place)
 
 
-async def _complaint(answer: httpx.Response) -> str:
+async def _complaint(answer: httpx.Response, place: Place | None) -> str:
     """What an API says in JSON of why it refuses; empty where it says nothing so."""
     if "json" not in answer.headers.get("content-type", ""):
         return ""
     try:
-        body = await _whole(answer, Bounds(body_bytes=_COMPLAINT_BYTES))
+        body = await _whole(answer, Bounds(body_bytes=_COMPLAINT_BYTES), place)
         said = msgspec.json.decode(body, type=_Refusal).error
     except (ScrapeError, msgspec.MsgspecError):
         return ""
     return f": {said[:_TOLD]}" if said else ""
 
 
-async def _whole(answer: httpx.Response, bounds: Bounds) -> bytes:
+async def _whole(answer: httpx.Response, bounds: Bounds, place: Place | None) -> bytes:
     declared = answer.headers.get("content-length", "")
     packed = answer.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", ""):
         raise ScrapeError(Reason.BROKEN, f"answers packed as {packed!r}, which nobody asked for")
     if declared.isdecimal() and int(declared) > bounds.body_bytes:
         raise _too_large(bounds)
-    body = _Body(bounds, packed == "gzip")
+    body = _Body(bounds, packed == "gzip", place)
     async for piece in answer.aiter_raw():
         body.add(piece)
     return body.whole()
@@ -128,8 +133,9 @@ async def _whole(answer: httpx.Response, bounds: Bounds) -> bytes:
 class _Body:
     """An answer as it grows. Unpacked in steps, so that a bomb costs one step over the bound."""
 
-    def __init__(self, bounds: Bounds, is_packed: bool) -> None:
+    def __init__(self, bounds: Bounds, is_packed: bool, place: Place | None) -> None:
         self._bounds = bounds
+        self._place = place
         self._gzip = zlib.decompressobj(_GZIP) if is_packed else None
         self._parts: list[bytes] = []
         self._bytes = 0
@@ -156,6 +162,8 @@ class _Body:
         self._bytes += len(piece)
         if self._bytes > self._bounds.body_bytes:
             raise _too_large(self._bounds)
+        if self._place is not None:
+            self._place.grow(len(piece))
         self._parts.append(piece)
 
 

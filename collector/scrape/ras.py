@@ -12,6 +12,7 @@ import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds
+from tailburn.collector.scrape.room import Place
 from tailburn.collector.signals.targets import PORTS
 
 _HELLO: Final = b"CLIENT PROTOCOL 2\n"
@@ -37,12 +38,12 @@ class _Answer(msgspec.Struct):
     communicators: list[_Communicator] = msgspec.field(default_factory=list)
 
 
-async def fetch_ras(url: str, bounds: Bounds) -> bytes:
+async def fetch_ras(url: str, bounds: Bounds, place: Place | None = None) -> bytes:
     """What the RAS service of a job says, as metrics. Raises ScrapeError."""
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(bounds.timeout_s):
-            body = await _ask(parts.hostname or "", parts.port or PORTS["ncclras"], bounds)
+            body = await _ask(parts.hostname or "", parts.port or PORTS["ncclras"], bounds, place)
     except TimeoutError:
         raise ScrapeError(
             Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"
@@ -52,7 +53,7 @@ async def fetch_ras(url: str, bounds: Bounds) -> bytes:
     return metrics_of(body)
 
 
-async def _ask(host: str, port: int, bounds: Bounds) -> bytes:
+async def _ask(host: str, port: int, bounds: Bounds, place: Place | None) -> bytes:
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 16)
     try:
         await _say(reader, writer, _HELLO, b"SERVER PROTOCOL ")
@@ -61,6 +62,8 @@ async def _ask(host: str, port: int, bounds: Bounds) -> bytes:
         body = bytearray()
         while piece := await reader.read(1 << 16):
             body += piece
+            if place is not None:
+                place.grow(len(piece))
             if len(body) > bounds.body_bytes:
                 raise ScrapeError(Reason.TOO_LARGE, f"answers over {bounds.body_bytes:,} bytes")
         return bytes(body)

@@ -1,7 +1,7 @@
 """One target read: its answer fetched, scanned and mapped."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
@@ -10,12 +10,18 @@ from tailburn.collector.errors import BadBody, TooLarge
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, fetch
 from tailburn.collector.scrape.ras import fetch_ras
+from tailburn.collector.scrape.room import Room
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.exposition import Scanned, scan
 from tailburn.collector.signals.mapper import Mapped, Mapper
 
 _INLINE_BYTES: Final = 256 * 1024
 """A body up to this size is scanned where it came in: a thread costs more."""
+
+_THREADS: Final = 2
+"""So many larger ones are scanned at once: with each more, the doors wait longer for their turn."""
+
+_LARGEST_AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,34 @@ class Answer:
         return f"samples left out: {counts}{also}"
 
 
-async def read_target(
-    client: httpx.AsyncClient, url: str, mapper: Mapper, catalogue: Catalogue, bounds: Bounds
-) -> Answer:
+@dataclass(frozen=True)
+class Shared:
+    """What all targets that are read at once share, so that large answers cost others nothing."""
+
+    client: httpx.AsyncClient
+    catalogue: Catalogue
+    bounds: Bounds
+    room: Room
+    threads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_THREADS))
+
+
+def shared_of(client: httpx.AsyncClient, catalogue: Catalogue, bounds: Bounds) -> Shared:
+    """Room for a few answers as large as one may be."""
+    return Shared(client, catalogue, bounds, Room(_LARGEST_AT_ONCE * bounds.body_bytes))
+
+
+async def read_target(url: str, mapper: Mapper, shared: Shared) -> Answer:
     """Raises ScrapeError."""
     is_ras = url.startswith("ncclras:")
-    body = await (fetch_ras(url, bounds) if is_ras else fetch(client, url, bounds))
-    if len(body) <= _INLINE_BYTES:
-        return read_body(body, mapper, catalogue)
-    return await asyncio.to_thread(read_body, body, mapper, catalogue)
+    with shared.room.place() as place:
+        if is_ras:
+            body = await fetch_ras(url, shared.bounds, place)
+        else:
+            body = await fetch(shared.client, url, shared.bounds, place=place)
+        if len(body) <= _INLINE_BYTES:
+            return read_body(body, mapper, shared.catalogue)
+        async with shared.threads:
+            return await asyncio.to_thread(read_body, body, mapper, shared.catalogue)
 
 
 def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Answer:

@@ -1,16 +1,17 @@
 """Reads every target in turn, for ever, and hands what they say on as rows.
 
-A round lasts one interval. Each target has its own moment in it, always the same, so that a
-thousand of them are no wave; none may take longer than the time-out, so that rounds never meet.
+A round begins each interval. Each target has its own moment in it, always the same, so that a
+thousand of them are no wave. No round waits for one before it: a target that is still being read
+is left out of the next, and those that hung when last read wait for each other, not the others.
 """
 
 import asyncio
 import logging
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import httpx
 import pyarrow as pa
@@ -20,15 +21,21 @@ from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds
 from tailburn.collector.scrape.prometheus import Asked, PrometheusSource
-from tailburn.collector.scrape.reading import Answer, read_target
+from tailburn.collector.scrape.reading import Answer, read_target, shared_of
+from tailburn.collector.scrape.room import Room
 from tailburn.collector.scrape.tally import KEPT, REFUSED, UNKNOWN, Standing, Tally
+from tailburn.collector.scrape.telling import Telling
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.mapper import Mapped, Mapper, signals_table
 from tailburn.collector.signals.targets import Target
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
-AT_ONCE: Final = 64
+_AT_ONCE: Final = 64
+_HANGING_AT_ONCE: Final = 64
+AT_ONCE: Final = _AT_ONCE + _HANGING_AT_ONCE
+"""Targets that are read at once, whatever they do: each is an open connection."""
 
 
 class TakeRows(Protocol):
@@ -68,41 +75,77 @@ class Scraper:
         self.discovery = discovery
         self._catalogue = catalogue
         self._client = client
+        self._shared = shared_of(client, catalogue, pace.bounds)
         self._take = take
         self._now_ns = now_ns
         self._pace = pace
         self._prometheus = prometheus
         self._monotonic_s = monotonic_s
+        self._telling = Telling()
         self._mappers: dict[str, tuple[Target, Mapper]] = {}
-        self._limit = asyncio.Semaphore(AT_ONCE)
+        self._asked: set[str] = set()  # targets that Prometheus named last
+        self._reading: dict[str, asyncio.Task[None]] = {}  # by target
+        self._limit = asyncio.Semaphore(_AT_ONCE)
+        self._limit_hanging = asyncio.Semaphore(_HANGING_AT_ONCE)
+
+    @property
+    def room(self) -> Room:
+        """Where answers are held while they are read."""
+        return self._shared.room
 
     async def run(self) -> None:
         """Round after round until cancelled."""
-        while True:
-            began_s = self._monotonic_s()
-            try:
-                await self.round(self._pace.spread_s)
-            except Exception:
-                # The next round tries again: what is sent must not suffer for what is read.
-                log.exception("a round of reading metrics failed")
-            await asyncio.sleep(max(self._pace.interval_s - (self._monotonic_s() - began_s), 0.05))
+        try:
+            while True:
+                began_s = self._monotonic_s()
+                try:
+                    await self._begin(self._pace.spread_s)
+                except Exception:
+                    # The next round tries again: what is sent must not suffer for what is read.
+                    log.exception("a round of reading metrics failed")
+                took_s = self._monotonic_s() - began_s
+                await asyncio.sleep(max(self._pace.interval_s - took_s, 0.05))
+        finally:
+            self.discovery.cancel()
+            for task in self._reading.values():
+                task.cancel()
 
     async def round(self, spread_s: float = 0.0) -> None:
-        """Reads each target once, within `spread_s` and the time-out."""
+        """Reads each target once, to the end."""
+        await self._begin(spread_s)
+        await asyncio.gather(*self._reading.values())
+
+    async def _begin(self, spread_s: float) -> None:
         targets = await self.discovery.targets()
-        work: list[Coroutine[Any, Any, None]] = [
-            self._later(target, spread_s * _place(target)) for target in targets
-        ]
-        asked: list[Asked] = []
+        self._forget(target.key for target in targets)
+        self._telling.tick(self._monotonic_s())
+        for target in targets:
+            self._start(target, self._later, spread_s * _place(target))
         if self._prometheus is not None:
-            asked = await self._ask_prometheus(self._prometheus)
-            work += (self._take_asked(one) for one in asked)
-        self._forget([*targets, *(one.target for one in asked)])
-        await asyncio.gather(*work)
+            self._start(self._prometheus.target, self._read_prometheus, self._prometheus)
+
+    def _start(
+        self, target: Target, read: Callable[[Target, T], Coroutine[Any, Any, None]], more: T
+    ) -> None:
+        """Begins to read one; not while it is still being read."""
+        if target.key in self._reading:
+            return
+
+        async def guarded() -> None:
+            try:
+                await read(target, more)
+            except Exception:
+                log.exception("what target %s told can't be handed on", target.instance)
+            finally:
+                del self._reading[target.key]
+
+        self._reading[target.key] = asyncio.create_task(guarded())
 
     async def _later(self, target: Target, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
-        async with self._limit:
+        standing = self.tally.targets.get(target.key)
+        hung = standing is not None and standing.reason is Reason.TIMEOUT
+        async with self._limit_hanging if hung else self._limit:
             await self._read(target)
 
     async def _read(self, target: Target) -> None:
@@ -110,9 +153,7 @@ class Scraper:
         answer: Answer | None = None
         reason, message = Reason.UP, ""
         try:
-            answer = await read_target(
-                self._client, target.url, self._mapper(target), self._catalogue, self._pace.bounds
-            )
+            answer = await read_target(target.url, self._mapper(target), self._shared)
             message = answer.complaint
         except ScrapeError as error:
             reason, message = error.reason, str(error)
@@ -127,18 +168,19 @@ class Scraper:
         refused = await self._hand_on(answer.mapped if answer else None, target)
         self._note(target, reason, refused or message, answer, took_s)
 
-    async def _ask_prometheus(self, prometheus: PrometheusSource) -> list[Asked]:
+    async def _read_prometheus(self, target: Target, prometheus: PrometheusSource) -> None:
+        """All that it has; where it does not answer, its targets stay as they were."""
         began_s = self._monotonic_s()
-        target = prometheus.target
         try:
             asked = await prometheus.ask(self._client, self._pace.bounds)
         except ScrapeError as error:
             self._note(target, error.reason, str(error), None, self._monotonic_s() - began_s)
-            return []
+            return
         took_s = self._monotonic_s() - began_s
         self.tally.took(took_s)
         self._note(target, Reason.UP, "", None, took_s)
-        return asked
+        self._asked = {one.target.key for one in asked}
+        await asyncio.gather(*map(self._take_asked, asked))
 
     async def _take_asked(self, asked: Asked) -> None:
         if asked.scanned is None:
@@ -179,8 +221,7 @@ class Scraper:
         self, target: Target, reason: Reason, message: str, answer: Answer | None, took_s: float
     ) -> None:
         self.tally.reads[reason] += 1
-        before = self.tally.targets.get(target.key)
-        _say(target, before, reason, message)
+        self._telling.tell(target, reason, message, self._monotonic_s())
         self.tally.targets[target.key] = Standing(
             instance=target.instance,
             job=target.job,
@@ -192,28 +233,16 @@ class Scraper:
             duration_s=took_s,
         )
 
-    def _forget(self, targets: Sequence[Target]) -> None:
+    def _forget(self, keys: Iterable[str]) -> None:
         """Lets go of targets that are no longer named."""
-        named = {target.key for target in targets}
+        named = {*keys, *self._asked}
         if self._prometheus is not None:
             named.add(self._prometheus.target.key)
-        for key in self.tally.targets.keys() - named:
-            del self.tally.targets[key]
-        for key in self._mappers.keys() - named:
-            del self._mappers[key]
-
-
-def _say(target: Target, before: Standing | None, reason: Reason, message: str) -> None:
-    """One line when a target changes, and none while it stays as it is."""
-    if before is not None and before.reason is reason and bool(before.message) == bool(message):
-        return
-    name = f"{target.instance} ({target.via})" if target.via else target.instance
-    if reason is not Reason.UP:
-        log.warning("target %s: %s", name, message)
-    elif message:
-        log.warning("target %s is read, but %s", name, message)
-    elif before is not None:
-        log.info("target %s is read again", name)
+        gone = (self.tally.targets.keys() | self._mappers.keys()) - named
+        for key in gone:
+            self.tally.targets.pop(key, None)
+            self._mappers.pop(key, None)
+        self._telling.forget(gone)
 
 
 def _place(target: Target) -> float:

@@ -2,14 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import httpx
-import pyarrow as pa
 import pytest
 
-from tailburn.collector.errors import Busy
 from tailburn.collector.scrape.discovery import Discovery
 from tailburn.collector.scrape.errors import Reason
 from tailburn.collector.scrape.fetch import Bounds, new_client
@@ -20,74 +17,15 @@ from tailburn.collector.signals.exposition import Dropped
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.targets import Target, target_of
 from tests.collector.scrape.answers import Answer, client_of, hangs, http, listening, pours, says
-
-NOW_NS = 1_796_145_000_000_000_000
-PACE = Pace(interval_s=15.0, bounds=Bounds(timeout_s=5.0, body_bytes=1 << 20))
-
-
-@dataclass
-class Taken:
-    """What was made durable; the log is full while `problem` is set."""
-
-    tables: list[tuple[str, int, pa.Table]] = field(default_factory=list)
-    problem: str = ""
-
-    async def __call__(self, rows: pa.Table, tenant: str, received_ns: int) -> None:
-        if self.problem:
-            raise Busy(self.problem)
-        self.tables.append((tenant, received_ns, rows))
-
-    def values(self) -> dict[tuple[str, str], float]:
-        """By replica's target and signal."""
-        return {
-            (row["resource"], row["name"]): row["value"]
-            for _, _, table in self.tables
-            for row in table.to_pylist()
-        }
-
-
-@dataclass
-class Listed:
-    """A list of targets that can be changed."""
-
-    targets: Sequence[Target]
-    name: str = "a test"
-
-    async def find(self) -> Sequence[Target]:
-        return self.targets
-
-
-def targets(*addresses: str) -> Listed:
-    return Listed([target_of(address, {}, "a test", "acme") for address in addresses])
-
-
-@dataclass
-class Bench:
-    """A scraper over a list, its client answered by `handler`."""
-
-    listed: Listed
-    handler: Callable[[httpx.Request], httpx.Response]
-    taken: Taken = field(default_factory=Taken)
-    prometheus: PrometheusSource | None = None
-
-    def __post_init__(self) -> None:
-        self.scraper = Scraper(
-            load_catalogue(),
-            Discovery([self.listed]),
-            client_of(self.handler),
-            self.taken,
-            lambda: NOW_NS,
-            PACE,
-            self.prometheus,
-        )
-
-    def round(self) -> None:
-        self.taken.tables.clear()
-        asyncio.run(self.scraper.round())
-
-
-def text(answer: str) -> Callable[[httpx.Request], httpx.Response]:
-    return lambda request: httpx.Response(200, text=answer)
+from tests.collector.scrape.bench import (
+    NOW_NS,
+    PACE,
+    Bench,
+    Listed,
+    Taken,
+    targets,
+    text,
+)
 
 
 def test_rows_of_every_target_are_taken_at_the_time_handed_in() -> None:
@@ -240,21 +178,20 @@ def test_rounds_go_on_after_one_that_failed(caplog: pytest.LogCaptureFixture) ->
     ]
 
 
-def test_a_target_that_comes_back_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    answer = httpx.Response(503)
-    bench = Bench(targets("a:1"), lambda request: answer)
+def test_values_whose_sum_is_beyond_all_numbers_cost_no_other_target() -> None:
+    depth = "vllm:num_requests_waiting"
+    huge = f'{depth}{{engine="0"}} 1.7e308\n{depth}{{engine="1"}} 1.7e308\n{depth} Inf\n'
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        good = "tgi_queue_size 1\n"
+        return httpx.Response(200, text=huge if request.url.host == "a" else good)
+
+    bench = Bench(targets("a:1", "b:1"), answer)
     bench.round()
-    bench.round()
-    answer = httpx.Response(200, text="tgi_queue_size 1\n")
-    bench.round()
-    bench.round()
-    told = [record.getMessage() for record in caplog.records if "target" in record.getMessage()]
-    assert told == [
-        "target a:1 (a test): answers HTTP 503",
-        "target a:1 (a test) is read again",
-    ]
-    assert bench.scraper.tally.reads == {Reason.STATUS: 2, Reason.UP: 2}
+    assert len(bench.taken.tables) == 2
+    standings = {s.instance: s.message for s in bench.scraper.tally.targets.values()}
+    assert standings["a:1"].startswith("samples left out: infinite, or beyond 1e300 (3); first: ")
+    assert standings["b:1"] == ""
 
 
 def test_a_full_log_loses_this_answer_alone_and_says_so() -> None:
@@ -298,6 +235,24 @@ def test_a_prometheus_is_asked_beside_and_its_failure_costs_no_target() -> None:
     standings = {s.instance: s.reason for s in bench.scraper.tally.targets.values()}
     assert standings == {"a:1": Reason.UP, "prometheus:9090": Reason.STATUS}
     assert len(bench.taken.tables) == 1
+
+
+def test_targets_of_a_prometheus_stay_known_while_it_does_not_answer() -> None:
+    up = True
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        metric = {"__name__": "tgi_queue_size", "job": "chat", "instance": "b:2"}
+        result = [{"metric": metric, "value": [1.0, "7"]}] if b"tgi" in request.content else []
+        told = {"status": "success", "data": {"result": result}}
+        return httpx.Response(200, json=told) if up else httpx.Response(500)
+
+    source = PrometheusSource("http://prometheus:9090", load_catalogue(), "acme")
+    bench = Bench(Listed([]), answer, prometheus=source)
+    bench.round()
+    up = False
+    bench.round()
+    bench.round()
+    assert [s.instance for s in bench.scraper.tally.targets.values()] == ["prometheus:9090", "b:2"]
 
 
 def test_rows_out_of_a_prometheus_are_those_of_its_targets() -> None:
