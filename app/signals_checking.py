@@ -93,6 +93,8 @@ def _targets(names: Iterable[str], files: Sequence[Path], tenant: str) -> list[T
 def _rows(target: Checked) -> Iterable[dict[str, Any]]:
     if target.failure:
         yield {"target": target.name, "signal": None, "standing": "down", "note": target.failure}
+    if target.complaint:
+        yield {"target": target.name, "signal": None, "standing": "odd", "note": target.complaint}
     for finding in target.findings:
         yield {
             "target": target.name,

@@ -163,6 +163,7 @@ class Sender(Thread):
         super().__init__(name="sender")
         self.acknowledged = 0
         self.again = 0  # bodies sent more than once
+        self.slowest_s = 0.0  # until an answer
         self._service = service
         self._bodies = bodies
         self._pause_s = pause_s
@@ -195,6 +196,7 @@ class Sender(Thread):
         return True
 
     def _is_taken(self, client: httpx.Client, body: Body) -> bool:
+        began_s = time.monotonic()
         try:
             answer = client.post(
                 f"{self._service.http}/v1/traces",
@@ -206,4 +208,5 @@ class Sender(Thread):
             )
         except httpx.TransportError:
             return False
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began_s)
         return answer.status_code == 200

@@ -1,0 +1,153 @@
+"""A running service beside targets that go wrong in every way, and get well again.
+
+What it reads of a good one, what it is sent, its memory, its log and its alerts stay as if they
+were not there.
+"""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import psutil
+import pytest
+
+from tests.collector.scrape.answers import says
+from tests.hostile.targets import GOOD, Bad, listening_all, of_every_kind
+from tests.live.kept import asked
+from tests.live.service import Service, living, run, until
+from tests.live.told import BEGIN_NS, CLOSES, MINUTE_NS, SLOW_AT, Sender, course
+
+EVERY_S = 2.0
+ROUNDS = 4
+MINUTES = 120
+"""Of told time. Requests are slow from the middle on: there alerts fire as they should."""
+
+MOST_GROWTH_BYTES = 300_000_000
+"""Beside the answers that are held while they are read, what one more minute of traffic takes."""
+
+SLO = """\
+apiVersion: tailburn/v1
+kind: ServingSLO
+metadata: {name: chat}
+spec:
+  by: [model]
+  vantage: client
+  clocks: {ttft: {acceptable: {p95: 600ms}, critical: {p50: 1s}}}
+  availability: 99%
+"""
+_ROUNDS_OF = """
+    SELECT count(DISTINCT received_ns) FROM read_parquet(?, union_by_name = true)
+    WHERE resource LIKE ? AND name = 'requests_running'
+"""
+_FLIPS = "SELECT at_ns, alertname, severity FROM alert_flips WHERE new = 'firing' ORDER BY at_ns"
+
+
+@pytest.mark.timeout(600)
+def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
+    bad, good = of_every_kind(EVERY_S), Bad(says(GOOD), "")
+    with listening_all({"good": good, **bad}) as addresses:
+        names = {address: name for name, address in addresses.items()}
+        (tmp_path / "targets.json").write_text(json.dumps([{"targets": list(names)}]))
+        (tmp_path / "slo.yaml").write_text(SLO)
+        paces = ("--scrape-interval-s", EVERY_S, "--scrape-timeout-s", EVERY_S)
+        flags = ("--targets-files", tmp_path / "targets.json", "--slo", tmp_path / "slo.yaml")
+        bodies = course(MINUTES)
+        well = round(len(bodies) * SLOW_AT)
+        with (
+            living(tmp_path / "store", *CLOSES, *flags, *paces) as service,
+            Sender(service, bodies[:well], pause_s=0.1) as sender,
+        ):
+            until(lambda: sender.acknowledged > 0)
+            with _growth(service) as growth:
+                _rounds(good, ROUNDS)
+                checked = _checked(tmp_path / "targets.json")
+                _rounds(good, 1)
+            in_trouble = _told(service, bad)
+
+            for one in bad.values():
+                one.is_well = True
+            until(lambda: _told(service, bad)["is read again"] == len(bad))
+            assert sender.is_alive(), "traffic went on all the time"
+            sender.join()
+            with Sender(service, bodies[well:]) as rest:
+                rest.join()
+            until(lambda: bool(asked(service.store, _FLIPS)))
+            assert service.stop() == 0
+            said = service.said
+
+    assert {names[at] for at in checked} == bad.keys()
+    for name, one in bad.items():
+        at = addresses[name]
+        line = f"target {at} ({tmp_path}/targets.json:1){one.named}"
+        assert (in_trouble[line], said.count(line)) == (1, 1), f"{name}: told once\n{said}"
+        assert one.named.removeprefix(": ").removeprefix(" is read, but ") in checked[at], name
+    assert _told(service, bad) == in_trouble + Counter({"is read again": len(bad)})
+    assert "Traceback" not in said and " ERROR " not in said
+
+    waits_s = [b - a for a, b in zip(good.asked_s, good.asked_s[1:], strict=False)]
+    assert max(waits_s) < 2 * EVERY_S, "the good one is read in each round"
+    ((stored,),) = duckdb.execute(
+        _ROUNDS_OF, [f"{tmp_path}/store/signals/*/*/*.parquet", f"%{addresses['good']}%"]
+    ).fetchall()
+    print(
+        f"{len(good.asked_s)} rounds, at most {max(waits_s):.1f} s apart; memory grew by "
+        f"{growth[0] / 1e6:.0f} MB; the slowest acknowledgement took {sender.slowest_s:.2f} s"
+    )
+    assert stored >= len(good.asked_s) - 1, "and what it says is stored; the last may be cut off"
+    assert growth[0] < MOST_GROWTH_BYTES
+    assert (sender.acknowledged, sender.again) == (well, -(-well // 37))
+    assert sender.slowest_s < EVERY_S
+
+    slow_ns = BEGIN_NS + round(MINUTES * SLOW_AT) * MINUTE_NS
+    fired_ns = [at_ns for at_ns, _, _ in asked(tmp_path / "store", _FLIPS)]
+    assert fired_ns and min(fired_ns) > slow_ns, "no alert but those of slow requests"
+
+
+def _rounds(good: Bad, count: int) -> None:
+    before = len(good.asked_s)
+    until(lambda: len(good.asked_s) >= before + count)
+
+
+def _told(service: Service, bad: Mapping[str, Bad]) -> Counter[str]:
+    """Lines of the log about targets, each cut behind what is wrong with it."""
+    found: Counter[str] = Counter()
+    for line in service.said.splitlines():
+        if "target 127.0.0.1:" in line:
+            text = line[line.index("target ") :]
+            named = next((one.named for one in bad.values() if one.named in text), "")
+            end = text.find(named) + len(named) if named else len(text)
+            found["is read again" if text.endswith("is read again") else text[:end]] += 1
+    return found
+
+
+def _checked(file: Path) -> dict[str, str]:
+    """What `signals check` says is wrong, by target."""
+    pace = {f"TAILBURN_SCRAPE_{name}_S": str(EVERY_S) for name in ("INTERVAL", "TIMEOUT")}
+    answer = run("signals", "check", "--file", file, "--json", **pace)
+    assert answer.returncode == 1, answer.stderr
+    rows = map(json.loads, answer.stdout.splitlines())
+    return {row["target"]: row["note"] for row in rows if row["signal"] is None}
+
+
+@contextmanager
+def _growth(service: Service) -> Iterator[list[int]]:
+    """By how many bytes the service's memory grew at most meanwhile."""
+    process, enough = psutil.Process(service.pid), threading.Event()
+    before = process.memory_info().rss
+    growth = [0]
+
+    def watch() -> None:
+        while not enough.wait(0.02):
+            growth[0] = max(growth[0], process.memory_info().rss - before)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield growth
+    finally:
+        enough.set()
+        thread.join()
