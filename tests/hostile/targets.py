@@ -35,11 +35,11 @@ async def pours(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @dataclass
 class Bad:
-    """A target that goes wrong. `named` is how the service says so."""
+    """A target that can go wrong. `named` is how the service says so."""
 
     answer: Answer
     named: str
-    is_well: bool = False
+    is_well: bool = True
     asked_s: list[float] = field(default_factory=list)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
