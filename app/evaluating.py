@@ -100,7 +100,7 @@ class Evaluating:
         self._signals = ScalingSignals(slos, targets or Targets(), reads_gauges)
         self._scaling = Scaling()
         self._history = history_of(self.watches, self._signals.needs)
-        self._gauges = EngineGauges(slo for slo in slos if slo.source is None)
+        self._gauges = self._new_gauges()
         self._states: States = {}
         self._edits: Sequence[Edit] = ()
         self._incidents = Incidents((), {})
@@ -327,11 +327,14 @@ class Evaluating:
             self._waiting[table] = later
         if self._up_since_ns is not None and self._up_since_ns < minute_ns:
             self._history.cover(max(self._up_since_ns, minute_ns - MINUTE_NS), minute_ns)
-        self._note_in_flight(minute_ns)
+        self._note_in_flight(minute_ns, self._gauges)
 
-    def _note_in_flight(self, minute_ns: int) -> None:
+    def _new_gauges(self) -> EngineGauges:
+        return EngineGauges(slo for slo in self.slos if slo.source is None)
+
+    def _note_in_flight(self, minute_ns: int, gauges: EngineGauges) -> None:
         by_slo: dict[str, dict[tuple[str, ...], float]] = {}
-        for (slo, values), count in self._gauges.in_flight(minute_ns).items():
+        for (slo, values), count in gauges.in_flight(minute_ns).items():
             by_slo.setdefault(slo, {})[values] = count
         for slo, counts in by_slo.items():
             self._history.take_in_flight(slo, minute_ns, counts)
@@ -359,7 +362,8 @@ class Evaluating:
         try:
             rows = self._store.verdicts(Window(since_ns, None))
             excess = self._store.excess(Window(slow_ns, None))
-            signals = self._store.query(_SIGNALS, [read_ns], window=Window(read_ns, None))
+            read_then_ns = read_ns + set_back_ns
+            signals = self._store.query(_SIGNALS, [read_then_ns], window=Window(read_then_ns, None))
         except StoreError as error:
             log.error("alerts go on without what was before: %s", error)
             return
@@ -370,15 +374,19 @@ class Evaluating:
             self._waiting["excess"] = [_aged(excess, set_back_ns)]
             for begin_ns, end_ns in self._alerts.covered(since_ns):
                 self._history.cover(begin_ns - set_back_ns, end_ns - set_back_ns)
-            self._gauges.take(signals)
+            past = self._gauges
+            if set_back_ns:  # what is in memory is told apart there
+                self._gauges.set_back(self._now_ns(), set_back_ns)
+                past = self._new_gauges()
+            past.take(_aged(signals, set_back_ns, "received_ns"))
             for minute_ns in range(read_ns, last_ns, MINUTE_NS):
-                self._note_in_flight(minute_ns)
+                self._note_in_flight(minute_ns, past)
             try:
                 self._recall_rollups(last_ns, set_back_ns)
             except StoreError as error:
                 log.error("alerts on percentiles go on without what was before: %s", error)
             self._feed(last_ns)
-            self._scaling = self._signals.again(self._history, self._gauges, last_ns)
+            self._scaling = self._signals.again(self._history, past, last_ns)
 
     def _recall_rollups(self, last_ns: int, set_back_ns: int) -> None:
         """Buckets as they were known, an hour at a time; later ones wait for their minutes."""
@@ -411,9 +419,9 @@ def _earlier(state: State, by_ns: int) -> State:
     )
 
 
-def _aged(rows: pa.Table, by_ns: int) -> pa.Table:
-    minutes = pc.subtract(rows["minute_ns"], by_ns)
-    return rows.set_column(rows.column_names.index("minute_ns"), "minute_ns", minutes)
+def _aged(rows: pa.Table, by_ns: int, column: str = "minute_ns") -> pa.Table:
+    times = pc.subtract(rows[column], by_ns)
+    return rows.set_column(rows.column_names.index(column), column, times)
 
 
 def _active(states: States) -> Mapping[tuple[str, str], int]:

@@ -67,6 +67,16 @@ class EngineGauges:
         self._keys: dict[_Series, tuple[Key, ...]] = {}
         self._seen = False
 
+    def set_back(self, now_ns: int, by_ns: int) -> None:
+        """Readings up to the last that lies ahead of `now_ns` were timed by a clock since set back.
+
+        They are so much older than they say.
+        """
+        for rounds in self._rounds.values():
+            ahead = [i for i, one in enumerate(rounds) if one.at_ns > now_ns]
+            for _, one in zip(range(ahead[-1] + 1 if ahead else 0), rounds, strict=False):
+                one.at_ns -= by_ns
+
     def take(self, signals: pa.Table) -> None:
         """Rows of SIGNALS in the order in which they were read."""
         rows = signals.filter(pc.is_in(signals["name"].cast(pa.string()), value_set=_READ))

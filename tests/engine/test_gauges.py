@@ -115,3 +115,17 @@ def test_what_is_trimmed_is_no_longer_needed() -> None:
     assert found.in_flight(595 * S) == before == {("by-model", ("m",)): 585.0}
     found.trim(3600 * S)
     assert found.in_flight(595 * S) == {}
+
+
+def test_readings_of_a_clock_that_was_set_back_are_as_much_older() -> None:
+    found = gauges(
+        reading(3_000, "a", {"model": "m"}, requests_running=5),
+        reading(3_590, "a", {"model": "m"}, requests_running=7),
+        reading(3_600, "b", {"model": "m"}, requests_running=9),
+        reading(10, "a", {"model": "m"}, requests_running=1),
+    )
+
+    found.set_back(20 * S, 3_600 * S)
+
+    assert found.in_flight(20 * S) == {("by-model", ("m",)): 10.0}
+    assert found.in_flight(3_600 * S) == {}
