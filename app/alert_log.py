@@ -7,6 +7,7 @@ from typing import Final
 
 from tailburn.engine.evaluation import Flip, Status
 from tailburn.engine.evaluation.windows import MINUTE_NS
+from tailburn.engine.store.api import Damaged
 from tailburn.engine.store.state.versions import Edit
 
 log = logging.getLogger(__name__)
@@ -63,3 +64,12 @@ def tell_set_back(by_ns: int) -> None:
         "they have fired",
         by_ns / MINUTE_NS,
     )
+
+
+def tell_damaged(segments: Sequence[Damaged]) -> None:
+    if segments:
+        first = segments[0]
+        log.error(
+            "alerts go on without what %d damaged segments of the store held; the first is %s: %s",
+            len(segments), first.path, first.reason,
+        )  # fmt: skip

@@ -17,7 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy.exc import DBAPIError
 
-from tailburn.app.alert_log import explained, tell_edit, tell_flips, tell_gap, tell_set_back
+from tailburn.app.alert_log import (
+    explained,
+    tell_damaged,
+    tell_edit,
+    tell_flips,
+    tell_gap,
+    tell_set_back,
+)
 from tailburn.app.evaluation_health import Health
 from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
@@ -28,7 +35,7 @@ from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.gauges import EngineGauges, Key
 from tailburn.engine.scaling.terms import Targets
 from tailburn.engine.slo.model import Slo
-from tailburn.engine.store.api import Store, StoreError, Window
+from tailburn.engine.store.api import Damaged, Store, StoreError, Window
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import State as Database
 from tailburn.engine.store.state.forgetting import KEPT_NS, Forgetting
@@ -107,6 +114,7 @@ class Evaluating:
         self._last_ns: int | None = None
         self._up_since_ns: int | None = None
         self._store: Store | None = None
+        self._damaged: Sequence[Damaged] = ()  # segments, as told
         self._arrived: deque[tuple[str, pa.Table]] = deque()
         self._waiting: dict[str, list[pa.Table]] = {"verdicts": [], "rollups": [], "excess": []}
         self._wait: _Wait | None = None
@@ -385,6 +393,8 @@ class Evaluating:
                 self._recall_rollups(last_ns, set_back_ns)
             except StoreError as error:
                 log.error("alerts on percentiles go on without what was before: %s", error)
+            tell_damaged([d for d in self._store.damaged() if d not in self._damaged])
+            self._damaged = tuple(self._store.damaged())
             self._feed(last_ns)
             self._scaling = self._signals.again(self._history, past, last_ns)
 
