@@ -28,6 +28,7 @@ from tailburn.app.alert_log import (
 from tailburn.app.evaluation_health import Health
 from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
+from tailburn.app.new_budgets import NewBudgets
 from tailburn.app.scaling import Scaling, ScalingSignals
 from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation import AlertKey, State, Watch, evaluate, history_of
@@ -110,6 +111,7 @@ class Evaluating:
         self._gauges = self._new_gauges()
         self._states: States = {}
         self._edits: Sequence[Edit] = ()
+        self._new_budgets: NewBudgets | None = None
         self._incidents = Incidents((), {})
         self._last_ns: int | None = None
         self._up_since_ns: int | None = None
@@ -150,6 +152,7 @@ class Evaluating:
         self._edits = self._versions.load(self.slos, last_ns or now_ns)
         for edit in self._edits:
             tell_edit(edit)
+        self._new_budgets = NewBudgets(self._versions, self._states, last_ns or now_ns)
         if last_ns is not None and self.watches:
             self._look_back(last_ns)
         self.health = replace(
@@ -291,15 +294,24 @@ class Evaluating:
         self._last_ns = found.last_ns
 
     def _evaluate(self, minute_ns: int) -> None:
+        assert self._new_budgets is not None, "it has begun"
         began_s = self._monotonic_s()
+        let_go = self._new_budgets.let_go(minute_ns)
         with self._lock:
             self._feed(minute_ns)
             states, flips = evaluate(
-                self.watches, self._history, self._states, self._incidents.all(), minute_ns
+                self.watches,
+                self._history,
+                self._states,
+                self._incidents.all(),
+                minute_ns,
+                self._new_budgets.held,
             )
             scaling = self._signals.at(self._history, self._gauges, minute_ns)
-        flips = [explained(flip, self._edits) for flip in flips]
+        edits = [*self._edits, *let_go]
+        flips = [explained(flip, edits) for flip in flips]
         self._alerts.write(minute_ns, self._states, states, flips, self._up_since_ns)
+        self._new_budgets.judged(self._states, states)
         self._states, self._edits, self._last_ns = states, (), minute_ns
         self._scaling = scaling
         self._incidents.take(flips)

@@ -1,7 +1,7 @@
 """The state of every alert, minute by minute, as Prometheus would have it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -96,11 +96,13 @@ def evaluate(
     states: States,
     incidents: Iterable[Incident],
     now_ns: int,
+    held: Collection[AlertKey] = (),
 ) -> tuple[dict[AlertKey, State], list[Flip]]:
     """All states at `now_ns`, a whole minute, and what changed; inactive ones are left out.
 
     `incidents`: what fired in the last three days and an hour; `where` has `slo` and the values
     of `by`. Their hours are no baseline. States of alerts that are not among `watches` end.
+    `held`: alerts that stay as they are where nothing says that they are in trouble.
     Raises `ValueError` where `now_ns` is no whole minute.
     """
     now, rest_ns = divmod(now_ns, MINUTE_NS)
@@ -119,6 +121,7 @@ def evaluate(
             new |= standing
             continue
         found = _judged(watch, at, standing, now_ns)
+        found |= {k: state for k, state in standing.items() if k in held and k not in found}
         new |= found
         flips += _flips(standing, found, watch, now_ns)
     for standing in active.values():

@@ -189,11 +189,29 @@ def test_an_edit_ends_what_the_new_budget_does_not_say_and_gives_that_for_the_re
     before = len(lives.flips())
 
     lives.restart(slos=[STRICTER])
+    lives.minutes(9, 0.0)
+    assert lives.pages() == {BURN}, "the new budget is too young to say that it is over"
     lives.minutes(1, 0.0)
 
     ended = [flip for flip in lives.flips()[before:] if flip.key.severity == "page"]
     assert [flip.new for flip in ended] == [Status.INACTIVE]
     assert "the SLO was edited" in ended[0].reason
+
+
+def test_an_edit_while_it_burns_ends_nothing_before_the_new_budget_has_counted(
+    lives: Lives,
+) -> None:
+    lives.minutes(12, 1.0)
+    fired = lives.firing()
+
+    lives.restart(slos=[STRICTER])
+    lives.minutes(3, None)
+    lives.restart()
+    lives.minutes(8, 1.0)
+
+    assert fired and fired.items() <= lives.firing().items()
+    ended = [f for f in lives.flips() if f.key in fired and f.new is not Status.FIRING]
+    assert ended == []
 
 
 def test_an_slo_that_is_removed_takes_its_alerts_along(lives: Lives) -> None:

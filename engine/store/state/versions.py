@@ -45,6 +45,13 @@ class Versions:
         with self._state.reading() as session:
             return list(session.scalars(select(SloVersion).where(_is_in_force).order_by(*_ORDER)))
 
+    def begun(self, since_ns: int) -> dict[tuple[str, str], SloVersion]:
+        """By SLO and objective, what began after a time in the place of another budget."""
+        rows = self.all()
+        before = {(row.slo, row.objective) for row in rows if row.retired_ns is not None}
+        new = (r for r in rows if r.retired_ns is None and r.first_seen_ns > since_ns)
+        return {key: row for row in new if (key := (row.slo, row.objective)) in before}
+
     def load(self, slos: Iterable[Slo], now_ns: int) -> list[Edit]:
         """Write down that these SLOs are in force from `now_ns` on, and no others.
 
