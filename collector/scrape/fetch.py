@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
-from tailburn.collector.scrape.room import Place
+from tailburn.collector.scrape.room import Place, Room
 
 ACCEPT: Final = (
     "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
@@ -75,16 +75,26 @@ async def fetch(
     bounds: Bounds,
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
-    place: Place | None = None,
 ) -> bytes:
-    """The body of a GET; of a POST where there is a form. Raises ScrapeError.
+    """The body of a GET; of a POST where there is a form. Raises ScrapeError."""
+    with Room(bounds.body_bytes).place() as place:
+        await fetch_into(place, client, url, bounds, headers, form)
+        return place.whole()
 
-    `place` is where it is held, where others are read beside it.
-    """
+
+async def fetch_into(
+    place: Place,
+    client: httpx.AsyncClient,
+    url: str,
+    bounds: Bounds,
+    headers: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+) -> None:
+    """As `fetch`, for an answer that is held beside others. Raises ScrapeError."""
     asked = client.stream("POST" if form else "GET", url, headers=headers, data=form)
     try:
         async with asyncio.timeout(bounds.timeout_s), asked as answer:
-            return await _read(answer, bounds, place)
+            await _read(answer, bounds, place)
     except TimeoutError:
         raise ScrapeError(
             Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"
@@ -96,28 +106,28 @@ async def fetch(
         raise ScrapeError(Reason.BROKEN, f"the answer is broken: {said}") from None
 
 
-async def _read(answer: httpx.Response, bounds: Bounds, place: Place | None) -> bytes:
+async def _read(answer: httpx.Response, bounds: Bounds, place: Place) -> None:
     if answer.status_code != httpx.codes.OK:
         to = answer.headers.get("location")
         also = f" to {to[:_TOLD]}" if to else await _complaint(answer, place)
         told = f"answers HTTP {answer.status_code}{also}"
         raise ScrapeError(Reason.STATUS, told, answer.status_code)
-    return await _whole(answer, bounds, place)
+    await _whole(answer, bounds, place)
 
 
-async def _complaint(answer: httpx.Response, place: Place | None) -> str:
+async def _complaint(answer: httpx.Response, place: Place) -> str:
     """What an API says in JSON of why it refuses; empty where it says nothing so."""
     if "json" not in answer.headers.get("content-type", ""):
         return ""
     try:
-        body = await _whole(answer, Bounds(body_bytes=_COMPLAINT_BYTES), place)
-        said = msgspec.json.decode(body, type=_Refusal).error
+        await _whole(answer, Bounds(body_bytes=_COMPLAINT_BYTES), place)
+        said = msgspec.json.decode(place.whole(), type=_Refusal).error
     except (ScrapeError, msgspec.MsgspecError):
         return ""
     return f": {said[:_TOLD]}" if said else ""
 
 
-async def _whole(answer: httpx.Response, bounds: Bounds, place: Place | None) -> bytes:
+async def _whole(answer: httpx.Response, bounds: Bounds, place: Place) -> None:
     declared = answer.headers.get("content-length", "")
     packed = answer.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", ""):
@@ -127,18 +137,16 @@ async def _whole(answer: httpx.Response, bounds: Bounds, place: Place | None) ->
     body = _Body(bounds, packed == "gzip", place)
     async for piece in answer.aiter_raw():
         body.add(piece)
-    return body.whole()
+    body.end()
 
 
 class _Body:
     """An answer as it grows. Unpacked in steps, so that a bomb costs one step over the bound."""
 
-    def __init__(self, bounds: Bounds, is_packed: bool, place: Place | None) -> None:
+    def __init__(self, bounds: Bounds, is_packed: bool, place: Place) -> None:
         self._bounds = bounds
         self._place = place
         self._gzip = zlib.decompressobj(_GZIP) if is_packed else None
-        self._parts: list[bytes] = []
-        self._bytes = 0
 
     def add(self, piece: bytes) -> None:
         if self._gzip is None:
@@ -153,18 +161,14 @@ class _Body:
             piece = self._gzip.unused_data if self._gzip.eof else self._gzip.unconsumed_tail
             more = len(step) == _STEP_BYTES and not self._gzip.eof
 
-    def whole(self) -> bytes:
-        if self._gzip is not None and not self._gzip.eof and self._bytes:
+    def end(self) -> None:
+        if self._gzip is not None and not self._gzip.eof and self._place.held_bytes:
             raise ScrapeError(Reason.BROKEN, "the answer is broken: its gzip stream is cut short")
-        return b"".join(self._parts)
 
     def _append(self, piece: bytes) -> None:
-        self._bytes += len(piece)
-        if self._bytes > self._bounds.body_bytes:
+        if self._place.held_bytes + len(piece) > self._bounds.body_bytes:
             raise _too_large(self._bounds)
-        if self._place is not None:
-            self._place.grow(len(piece))
-        self._parts.append(piece)
+        self._place.add(piece)
 
 
 def _too_large(bounds: Bounds) -> ScrapeError:

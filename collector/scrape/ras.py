@@ -38,35 +38,30 @@ class _Answer(msgspec.Struct):
     communicators: list[_Communicator] = msgspec.field(default_factory=list)
 
 
-async def fetch_ras(url: str, bounds: Bounds, place: Place | None = None) -> bytes:
-    """What the RAS service of a job says, as metrics. Raises ScrapeError."""
+async def fetch_ras_into(place: Place, url: str, bounds: Bounds) -> None:
+    """What the RAS service of a job says, for `metrics_of`. Raises ScrapeError."""
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(bounds.timeout_s):
-            body = await _ask(parts.hostname or "", parts.port or PORTS["ncclras"], bounds, place)
+            await _ask(place, parts.hostname or "", parts.port or PORTS["ncclras"], bounds)
     except TimeoutError:
         raise ScrapeError(
             Reason.TIMEOUT, f"no whole answer within {bounds.timeout_s:g} s"
         ) from None
     except OSError as error:
         raise ScrapeError(Reason.CONNECT, f"can't connect: {error}") from None
-    return metrics_of(body)
 
 
-async def _ask(host: str, port: int, bounds: Bounds, place: Place | None) -> bytes:
+async def _ask(place: Place, host: str, port: int, bounds: Bounds) -> None:
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 16)
     try:
         await _say(reader, writer, _HELLO, b"SERVER PROTOCOL ")
         await _say(reader, writer, b"SET FORMAT json\n", b"OK")
         writer.write(b"VERBOSE STATUS\n")
-        body = bytearray()
         while piece := await reader.read(1 << 16):
-            body += piece
-            if place is not None:
-                place.grow(len(piece))
-            if len(body) > bounds.body_bytes:
+            if place.held_bytes + len(piece) > bounds.body_bytes:
                 raise ScrapeError(Reason.TOO_LARGE, f"answers over {bounds.body_bytes:,} bytes")
-        return bytes(body)
+            place.add(piece)
     finally:
         writer.close()
 

@@ -8,8 +8,8 @@ import httpx
 
 from tailburn.collector.errors import BadBody, TooLarge
 from tailburn.collector.scrape.errors import Reason, ScrapeError
-from tailburn.collector.scrape.fetch import Bounds, fetch
-from tailburn.collector.scrape.ras import fetch_ras
+from tailburn.collector.scrape.fetch import Bounds, fetch_into
+from tailburn.collector.scrape.ras import fetch_ras_into, metrics_of
 from tailburn.collector.scrape.room import Room
 from tailburn.collector.signals.catalogue import Catalogue
 from tailburn.collector.signals.exposition import Scanned, scan
@@ -61,16 +61,21 @@ def shared_of(client: httpx.AsyncClient, catalogue: Catalogue, bounds: Bounds) -
 
 async def read_target(url: str, mapper: Mapper, shared: Shared) -> Answer:
     """Raises ScrapeError."""
-    is_ras = url.startswith("ncclras:")
     with shared.room.place() as place:
-        if is_ras:
-            body = await fetch_ras(url, shared.bounds, place)
+        if url.startswith("ncclras:"):
+            await fetch_ras_into(place, url, shared.bounds)
+            read = _read_ras
         else:
-            body = await fetch(shared.client, url, shared.bounds, place=place)
-        if len(body) <= _INLINE_BYTES:
-            return read_body(body, mapper, shared.catalogue)
+            await fetch_into(place, shared.client, url, shared.bounds)
+            read = read_body
+        if place.held_bytes <= _INLINE_BYTES:
+            return read(place.whole(), mapper, shared.catalogue)
         async with shared.threads:
-            return await asyncio.to_thread(read_body, body, mapper, shared.catalogue)
+            return await asyncio.to_thread(read, place.whole(), mapper, shared.catalogue)
+
+
+def _read_ras(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Answer:
+    return read_body(metrics_of(body), mapper, catalogue)
 
 
 def read_body(body: bytes, mapper: Mapper, catalogue: Catalogue) -> Answer:

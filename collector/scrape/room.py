@@ -9,50 +9,87 @@ from tailburn.collector.scrape.errors import Reason, ScrapeError
 class Room:
     """A bound over all answers together, so that many large ones cost no more than a few.
 
-    Where it is full, an answer larger than its even share gives way; smaller ones go on.
+    Where it would be passed, the largest gives way, whichever grows: what it holds is let go of.
+    `held_bytes` never is more than `most_bytes`.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.held_bytes = 0
         self._most_bytes = most_bytes
-        self._places = 0
+        self._places: set[Place] = set()
 
     def place(self) -> "Place":
         return Place(self)
 
-    def enter(self) -> None:
-        self._places += 1
+    def enter(self, place: "Place") -> None:
+        self._places.add(place)
 
-    def leave(self, held_bytes: int) -> None:
-        self._places -= 1
-        self.held_bytes -= held_bytes
+    def leave(self, place: "Place") -> None:
+        self._places.remove(place)
 
-    def grow(self, place_bytes: int, more_bytes: int) -> None:
-        """Raises ScrapeError where this answer has to give way."""
-        is_full = self.held_bytes + more_bytes > self._most_bytes
-        if is_full and (place_bytes + more_bytes) * self._places > self._most_bytes:
-            raise ScrapeError(
-                Reason.TOO_LARGE,
-                f"answers more than {place_bytes / 1e6:,.0f} MB, its share of the "
-                f"{self._most_bytes / 1e6:,.0f} MB for {self._places} that are read at once",
-            )
+    def grow(self, place: "Place", more_bytes: int) -> None:
+        """Raises ScrapeError where this one gives way itself."""
+        while self.held_bytes + more_bytes > self._most_bytes:
+            others = [one for one in self._places if one is not place and one.may_give_way]
+            largest = max(others, key=lambda one: one.held_bytes, default=place)
+            if largest.held_bytes <= place.held_bytes + more_bytes:
+                largest = place
+            refusal = self._refusal(largest)
+            largest.give_way(refusal)
+            if largest is place:
+                raise refusal
         self.held_bytes += more_bytes
+
+    def _refusal(self, place: "Place") -> ScrapeError:
+        return ScrapeError(
+            Reason.TOO_LARGE,
+            f"answers more than {place.held_bytes / 1e6:,.1f} MB, the most of the "
+            f"{len(self._places)} that are read at once: together they may hold "
+            f"{self._most_bytes / 1e6:,.0f} MB",
+        )
 
 
 class Place:
-    """What one answer holds of a room, until it is worked through."""
+    """An answer as it grows in a room, held until it is worked through."""
 
     def __init__(self, room: Room) -> None:
+        self.held_bytes = 0
+        self.may_give_way = True
         self._room = room
-        self._bytes = 0
+        self._parts: list[bytes] = []
+        self._refusal: ScrapeError | None = None
 
-    def grow(self, more_bytes: int) -> None:
-        """Raises ScrapeError where this answer has to give way."""
-        self._room.grow(self._bytes, more_bytes)
-        self._bytes += more_bytes
+    def add(self, piece: bytes) -> None:
+        """Raises ScrapeError where it has to give way, or gave way before."""
+        self._raise_refusal()
+        self._room.grow(self, len(piece))
+        self._parts.append(piece)
+        self.held_bytes += len(piece)
+
+    def whole(self) -> bytes:
+        """All of it, to be worked through: it gives way no more. Raises ScrapeError as `add`."""
+        self._raise_refusal()
+        self.may_give_way = False
+        body = b"".join(self._parts)
+        self._parts.clear()
+        return body
+
+    def give_way(self, refusal: ScrapeError) -> None:
+        self._refusal = refusal
+        self.may_give_way = False
+        self._let_go()
+
+    def _raise_refusal(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _let_go(self) -> None:
+        self._parts.clear()
+        self._room.held_bytes -= self.held_bytes
+        self.held_bytes = 0
 
     def __enter__(self) -> Self:
-        self._room.enter()
+        self._room.enter(self)
         return self
 
     def __exit__(
@@ -61,5 +98,5 @@ class Place:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._room.leave(self._bytes)
-        self._bytes = 0
+        self._let_go()
+        self._room.leave(self)

@@ -11,7 +11,8 @@ from tailburn.collector.scrape.fetch import Bounds, fetch, new_client
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-QUICK = Bounds(timeout_s=5.0, body_bytes=1 << 20)
+PATIENT = Bounds(timeout_s=30.0, body_bytes=1 << 20)
+"""For answers that come: however busy the machine is, they are there."""
 
 
 def http(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
@@ -81,7 +82,7 @@ async def listening(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncI
         await asyncio.gather(*connections, return_exceptions=True)
 
 
-def fetched(answer: Answer, bounds: Bounds = QUICK) -> bytes:
+def fetched(answer: Answer, bounds: Bounds = PATIENT) -> bytes:
     """What `fetch` makes of a target that answers so."""
 
     async def run() -> bytes:

@@ -9,15 +9,14 @@ import pyarrow as pa
 
 from tailburn.collector.errors import Busy
 from tailburn.collector.scrape.discovery import Discovery
-from tailburn.collector.scrape.fetch import Bounds
 from tailburn.collector.scrape.prometheus import PrometheusSource
 from tailburn.collector.scrape.scraper import Pace, Scraper
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.targets import Target, target_of
-from tests.collector.scrape.answers import client_of
+from tests.collector.scrape.answers import PATIENT, client_of
 
 NOW_NS = 1_796_145_000_000_000_000
-PACE = Pace(interval_s=15.0, bounds=Bounds(timeout_s=5.0, body_bytes=1 << 20))
+PACE = Pace(interval_s=90.0, bounds=PATIENT)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import ssl
+from dataclasses import replace
 
 import pytest
 import trustme
@@ -10,6 +11,7 @@ import trustme
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, fetch, new_client
 from tests.collector.scrape.answers import (
+    PATIENT,
     Answer,
     drips,
     fetched,
@@ -23,7 +25,7 @@ from tests.collector.scrape.answers import (
 SOON = Bounds(timeout_s=0.2, body_bytes=1 << 20)
 
 
-def refused(answer: Answer, bounds: Bounds = SOON) -> tuple[Reason, str]:
+def refused(answer: Answer, bounds: Bounds = PATIENT) -> tuple[Reason, str]:
     with pytest.raises(ScrapeError) as told:
         fetched(answer, bounds)
     return told.value.reason, str(told.value)
@@ -42,7 +44,7 @@ def test_a_packed_answer_is_unpacked() -> None:
 @pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 21) + 258])
 def test_an_answer_is_whole_wherever_a_step_ends(size: int) -> None:
     packed = gzip.compress(b"a" * size)
-    bounds = Bounds(timeout_s=30.0, body_bytes=4 << 20)
+    bounds = replace(PATIENT, body_bytes=4 << 20)
     assert fetched(says(http(packed, "content-encoding: gzip")), bounds) == b"a" * size
 
 
@@ -65,28 +67,28 @@ def test_it_asks_for_text_and_for_no_packing_but_gzip() -> None:
 
 @pytest.mark.parametrize("answer", [hangs, drips])
 def test_a_target_that_hangs_costs_the_time_out(answer: Answer) -> None:
-    assert refused(answer) == (Reason.TIMEOUT, "no whole answer within 0.2 s")
+    assert refused(answer, SOON) == (Reason.TIMEOUT, "no whole answer within 0.2 s")
 
 
 def test_an_answer_without_end_is_cut_off() -> None:
-    reason, message = refused(pours, Bounds(timeout_s=30.0, body_bytes=1 << 20))
+    reason, message = refused(pours)
     assert (reason, message) == (Reason.TOO_LARGE, "answers more than 1 MB")
 
 
 def test_a_bound_that_can_be_raised_is_told_with_the_setting_that_does() -> None:
-    bounds = Bounds(timeout_s=30.0, body_bytes=1 << 20, setting="scrape_body_bytes")
+    bounds = replace(PATIENT, setting="scrape_body_bytes")
     assert refused(pours, bounds)[1] == "answers more than 1 MB, the setting scrape_body_bytes"
 
 
 def test_an_answer_that_says_it_is_too_large_is_not_read() -> None:
     raw = http(b"", length=200_000_000)
-    assert refused(says(raw), Bounds(timeout_s=30.0, body_bytes=1 << 20))[0] is Reason.TOO_LARGE
+    assert refused(says(raw))[0] is Reason.TOO_LARGE
 
 
 def test_a_gzip_bomb_costs_a_step_over_the_bound() -> None:
     bomb = gzip.compress(bytes(200_000_000), 9)
     raw = http(bomb, "content-encoding: gzip")
-    assert refused(says(raw), Bounds(timeout_s=30.0, body_bytes=1 << 20))[0] is Reason.TOO_LARGE
+    assert refused(says(raw))[0] is Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_a_gzip_bomb_costs_a_step_over_the_bound() -> None:
     ids=["cut gzip", "no gzip", "cut body", "other packing", "no HTTP", "nothing"],
 )
 def test_an_answer_that_breaks_off_is_broken(raw: bytes) -> None:
-    assert refused(says(raw), Bounds(timeout_s=30.0))[0] is Reason.BROKEN
+    assert refused(says(raw))[0] is Reason.BROKEN
 
 
 def test_a_status_is_told_with_where_it_leads() -> None:
@@ -132,7 +134,7 @@ def test_https_needs_an_authority_that_is_trusted() -> None:
 def test_nobody_there_is_no_connection() -> None:
     async def run() -> None:
         async with new_client(1) as client:
-            await fetch(client, "http://127.0.0.1:1/metrics", SOON)
+            await fetch(client, "http://127.0.0.1:1/metrics", PATIENT)
 
     with pytest.raises(ScrapeError, match="can't connect") as told:
         asyncio.run(run())

@@ -15,7 +15,7 @@ from tailburn.collector.scrape.fetch import Bounds
 from tailburn.collector.scrape.ranges import PrometheusRanges, Ranged, is_too_much
 from tests.collector.scrape.answers import client_of
 
-BOUNDS = Bounds(timeout_s=5.0, body_bytes=1 << 20)
+BOUNDS = Bounds(timeout_s=30.0, body_bytes=1 << 20)
 URL = "http://prometheus:9090/"
 Answer = Callable[[httpx.Request], httpx.Response]
 

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds
-from tailburn.collector.scrape.ras import fetch_ras
-from tests.collector.scrape.answers import Answer, hangs, listening
+from tailburn.collector.scrape.ras import fetch_ras_into, metrics_of
+from tailburn.collector.scrape.room import Room
+from tests.collector.scrape.answers import PATIENT, Answer, hangs, listening
 from tests.collector.signals.reading import values
 
 STATUS = {
@@ -41,11 +43,12 @@ def service(status: bytes, hello: bytes = b"SERVER PROTOCOL 2\n") -> Answer:
     return answer
 
 
-def asked(answer: Answer, bounds: Bounds | None = None) -> bytes:
+def asked(answer: Answer, bounds: Bounds = PATIENT) -> bytes:
     async def run() -> bytes:
         async with listening(answer) as port:
-            url = f"ncclras://127.0.0.1:{port}"
-            return await fetch_ras(url, bounds or Bounds(timeout_s=5.0))
+            with Room(1 << 20).place() as place:
+                await fetch_ras_into(place, f"ncclras://127.0.0.1:{port}", bounds)
+                return metrics_of(place.whole())
 
     return asyncio.run(run())
 
@@ -67,15 +70,13 @@ def test_a_job_without_communicators_is_no_failure() -> None:
     ("answer", "bounds", "reason"),
     [
         (hangs, Bounds(timeout_s=0.2), Reason.TIMEOUT),
-        (service(b"", b"HTTP/1.1 400 Bad Request\n"), None, Reason.NOT_METRICS),
-        (service(b"", b"x" * 100_000), None, Reason.NOT_METRICS),
-        (service(b"{cut"), None, Reason.BROKEN),
-        (service(b" " * 5_000), Bounds(timeout_s=5.0, body_bytes=4_000), Reason.TOO_LARGE),
+        (service(b"", b"HTTP/1.1 400 Bad Request\n"), PATIENT, Reason.NOT_METRICS),
+        (service(b"", b"x" * 100_000), PATIENT, Reason.NOT_METRICS),
+        (service(b"{cut"), PATIENT, Reason.BROKEN),
+        (service(b" " * 5_000), replace(PATIENT, body_bytes=4_000), Reason.TOO_LARGE),
     ],
 )
-def test_what_is_no_answer_has_a_reason(
-    answer: Answer, bounds: Bounds | None, reason: Reason
-) -> None:
+def test_what_is_no_answer_has_a_reason(answer: Answer, bounds: Bounds, reason: Reason) -> None:
     with pytest.raises(ScrapeError) as told:
         asked(answer, bounds)
     assert told.value.reason is reason

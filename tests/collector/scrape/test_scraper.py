@@ -16,7 +16,7 @@ from tailburn.collector.scrape.tally import KEPT, REFUSED, UNKNOWN
 from tailburn.collector.signals.exposition import Dropped
 from tailburn.collector.signals.loading import load_catalogue
 from tailburn.collector.signals.targets import Target, target_of
-from tests.collector.scrape.answers import Answer, client_of, hangs, http, listening, pours, says
+from tests.collector.scrape.answers import Answer, client_of, http, listening, pours, says
 from tests.collector.scrape.bench import (
     NOW_NS,
     PACE,
@@ -47,7 +47,6 @@ def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
     twice = 'tgi_queue_size{a="1"} 1\ntgi_queue_size{a="1"} 2\nvllm:num_requests_waiting NaN\n'
     answers: dict[str, Answer] = {
         "good": says(http(good.encode())),
-        "hangs": hangs,
         "pours": pours,
         "html": says(http(b"<html>")),
         "long": says(http((long_label + good).encode())),
@@ -58,11 +57,9 @@ def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
     async def run() -> tuple[Scraper, Taken, dict[str, str]]:
         taken, names, listed = Taken(), {}, Listed([])
         async with new_client(16) as client:
-            bounds = Bounds(timeout_s=1.0, body_bytes=1 << 20)
             scraper = Scraper(
-                load_catalogue(), Discovery([listed]), client, taken, lambda: NOW_NS,
-                Pace(2.0, bounds),
-            )  # fmt: skip
+                load_catalogue(), Discovery([listed]), client, taken, lambda: NOW_NS, PACE
+            )
             async with asyncio.TaskGroup() as group:
                 stop = asyncio.Event()
 
@@ -85,7 +82,6 @@ def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
     standings = {standing.via: standing for standing in scraper.tally.targets.values()}
     assert {name: standing.reason for name, standing in standings.items()} == {
         "good": Reason.UP,
-        "hangs": Reason.TIMEOUT,
         "pours": Reason.TOO_LARGE,
         "html": Reason.NOT_METRICS,
         "long": Reason.UP,
@@ -98,12 +94,12 @@ def test_bad_targets_cost_themselves_a_line_and_nobody_else_anything(
         "first: 'vllm:num_requests_waiting NaN'"
     )
     # Two rounds, one line for each that is not well, none for the good one.
-    assert len(caplog.records) == 6
+    assert len(caplog.records) == 5
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     rows = [row for _, _, table in taken.tables for row in table.to_pylist()]
     of_good = [r["value"] for r in rows if names["good"] in r["resource"]]
     assert of_good == [1.0, 3.0, 4.0] * 2
-    down = [r["value"] for r in rows if names["hangs"] in r["resource"]]
+    down = [r["value"] for r in rows if names["dies"] in r["resource"]]
     assert down == [0.0, 0.0]
 
 
@@ -273,5 +269,5 @@ def test_rows_out_of_a_prometheus_are_those_of_its_targets() -> None:
 
 
 def test_moments_are_spread_over_what_the_time_out_leaves_of_a_round() -> None:
-    assert PACE.spread_s == 10.0
+    assert PACE.spread_s == 60.0
     assert Pace(interval_s=5.0, bounds=Bounds(timeout_s=5.0)).spread_s == 0.0
