@@ -22,11 +22,11 @@ class NewBudgets:
 
     def __init__(self, versions: Versions, states: States, now_ns: int) -> None:
         """`states` are those that stood when the service began."""
-        self._versions = versions.begun(now_ns - YOUNG_NS)
+        self._begun = versions.begun(now_ns - YOUNG_NS)
         self.held = {
             key
             for key, state in states.items()
-            if state.status.fires and (key.slo, key.objective) in self._versions
+            if state.status.fires and (key.slo, key.objective) in self._begun
         }
 
     def let_go(self, minute_ns: int) -> list[Edit]:
@@ -34,12 +34,11 @@ class NewBudgets:
         over = {key for key in self.held if not self._is_young(key, minute_ns)}
         self.held -= over
         found = dict.fromkeys((key.slo, key.objective) for key in over)
-        return [Edit(*of, old=None, new=self._versions[of].definition) for of in found]
+        return [Edit(*of, old=None, new=self._begun[of].definition) for of in found]
 
     def judged(self, before: States, after: States) -> None:
         """What the new budget has judged is an alert like any other from then on."""
         self.held = {key for key in self.held if after.get(key) is before.get(key)}
 
     def _is_young(self, key: AlertKey, minute_ns: int) -> bool:
-        since_ns = self._versions[key.slo, key.objective].first_seen_ns
-        return abs(minute_ns - since_ns) < YOUNG_NS
+        return abs(minute_ns - self._begun[key.slo, key.objective].at_ns) < YOUNG_NS

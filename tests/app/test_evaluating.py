@@ -214,6 +214,21 @@ def test_an_edit_while_it_burns_ends_nothing_before_the_new_budget_has_counted(
     assert ended == []
 
 
+def test_an_edit_that_is_taken_back_while_it_burns_ends_nothing(lives: Lives) -> None:
+    lives.minutes(12, 1.0)
+    fired = lives.firing()
+
+    lives.restart(slos=[STRICTER])
+    lives.minutes(20, 1.0)
+    lives.restart(slos=[ONE])
+    lives.minutes(3, None)
+    lives.restart()
+    lives.minutes(8, 1.0)
+
+    assert fired and fired.items() <= lives.firing().items()
+    assert not [f for f in lives.flips() if f.key in fired and f.new is not Status.FIRING]
+
+
 def test_an_slo_that_is_removed_takes_its_alerts_along(lives: Lives) -> None:
     lives.minutes(12, 1.0)
 

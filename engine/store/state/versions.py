@@ -24,6 +24,14 @@ class Edit:
     new: str | None
 
 
+@dataclass(frozen=True)
+class Begun:
+    """The budget of an objective that is in force, and since when: anew where it came back."""
+
+    definition: str
+    at_ns: int
+
+
 class Versions:
     """Rows handed out are copies: changing one changes nothing in the database."""
 
@@ -45,12 +53,20 @@ class Versions:
         with self._state.reading() as session:
             return list(session.scalars(select(SloVersion).where(_is_in_force).order_by(*_ORDER)))
 
-    def begun(self, since_ns: int) -> dict[tuple[str, str], SloVersion]:
-        """By SLO and objective, what began after a time in the place of another budget."""
+    def begun(self, since_ns: int) -> dict[tuple[str, str], Begun]:
+        """By SLO and objective, budgets that took the place of another one after a time."""
         rows = self.all()
-        before = {(row.slo, row.objective) for row in rows if row.retired_ns is not None}
-        new = (r for r in rows if r.retired_ns is None and r.first_seen_ns > since_ns)
-        return {key: row for row in new if (key := (row.slo, row.objective)) in before}
+        replaced_ns: dict[tuple[str, str], int] = {}
+        for row in rows:
+            if row.retired_ns is not None:
+                key = row.slo, row.objective
+                replaced_ns[key] = max(row.retired_ns, replaced_ns.get(key, row.retired_ns))
+        return {
+            key: Begun(row.definition, at_ns)
+            for row in rows
+            if row.retired_ns is None and (key := (row.slo, row.objective)) in replaced_ns
+            if (at_ns := max(row.first_seen_ns, replaced_ns[key])) > since_ns
+        }
 
     def load(self, slos: Iterable[Slo], now_ns: int) -> list[Edit]:
         """Write down that these SLOs are in force from `now_ns` on, and no others.

@@ -10,7 +10,7 @@ import pytest
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Clock, Place, Slo, Tier, objectives
 from tailburn.engine.store.state.database import State, open_state, state_path
-from tailburn.engine.store.state.versions import Edit, Versions
+from tailburn.engine.store.state.versions import Begun, Edit, Versions
 
 CHAT = Slo(
     "chat",
@@ -130,3 +130,19 @@ def test_what_was_in_force_since_a_time_is_told_without_what_went_before(state: 
     assert gone not in {row.definition for row in versions.all(since_ns=22)}
     assert version(STRICTER, "availability") in {r.definition for r in versions.all(since_ns=31)}
     assert versions.in_force() == versions.all(since_ns=32) == []
+
+
+def test_a_budget_begins_where_it_takes_the_place_of_another_also_where_it_comes_back(
+    state: State,
+) -> None:
+    versions = Versions(state)
+    of = "chat", "availability"
+    old, new = version(CHAT, "availability"), version(STRICTER, "availability")
+
+    versions.load([CHAT], 11)
+    assert versions.begun(0) == {}, "it is the first"
+    versions.load([STRICTER], 21)
+    assert versions.begun(20) == {of: Begun(new, 21)}
+    versions.load([CHAT], 31)
+    assert versions.begun(30) == {of: Begun(old, 31)}
+    assert versions.begun(31) == {}
