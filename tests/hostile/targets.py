@@ -13,8 +13,13 @@ from tests.app.targets import saved
 from tests.collector.scrape.answers import Answer, hangs, http, listening, says
 
 GOOD: Final = http(saved("vllm-0.32.0"))
+SERIES: Final = 10_000
 _MB: Final = 1_000_000
 _DEPTH: Final = b"vllm:num_requests_waiting"
+CROWDED: Final = http(
+    b"".join(b'%s{model_name="m%d"} %d\n' % (_DEPTH, i, i) for i in range(SERIES))
+)
+"""A good answer of so many series."""
 
 
 async def trickles(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -16,12 +16,14 @@ import psutil
 import pytest
 
 from tests.collector.scrape.answers import says
-from tests.hostile.targets import GOOD, Bad, listening_all, of_every_kind
+from tests.hostile.targets import CROWDED, GOOD, SERIES, Bad, listening_all, of_every_kind
 from tests.live.kept import asked
 from tests.live.service import Service, living, run, until
 from tests.live.told import BEGIN_NS, CLOSES, MINUTE_NS, SLOW_AT, Sender, course
 
-EVERY_S = 2.0
+EVERY_S = 4.0
+"""A round, and how long an answer may take: much longer than one that comes does."""
+
 ROUNDS = 4
 MINUTES = 120
 """Of told time. Requests are slow from the middle on: there alerts fire as they should."""
@@ -43,13 +45,19 @@ _ROUNDS_OF = """
     SELECT count(DISTINCT received_ns) FROM read_parquet(?, union_by_name = true)
     WHERE resource LIKE ? AND name = 'requests_running'
 """
+_SERIES_OF = """
+    SELECT DISTINCT n FROM (
+        SELECT count(DISTINCT value) AS n FROM read_parquet(?, union_by_name = true)
+        WHERE resource LIKE ? AND name = 'requests_waiting' GROUP BY received_ns
+    )
+"""
 _FLIPS = "SELECT at_ns, alertname, severity FROM alert_flips WHERE new = 'firing' ORDER BY at_ns"
 
 
 @pytest.mark.timeout(600)
 def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
     bad, good = of_every_kind(EVERY_S), Bad(says(GOOD), "")
-    with listening_all({"good": good, **bad}) as addresses:
+    with listening_all({"good": good, "crowded": says(CROWDED), **bad}) as addresses:
         names = {address: name for name, address in addresses.items()}
         (tmp_path / "targets.json").write_text(json.dumps([{"targets": list(names)}]))
         (tmp_path / "slo.yaml").write_text(SLO)
@@ -66,7 +74,9 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
             with _growth(service) as growth:
                 for one in bad.values():
                     one.is_well = False
+                before = sender.acknowledged
                 _rounds(good, ROUNDS)
+                meanwhile = sender.acknowledged - before
                 checked = _checked(tmp_path / "targets.json")
                 _rounds(good, 1)
             in_trouble = _told(service, bad)
@@ -75,7 +85,6 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
             for one in bad.values():
                 one.is_well = True
             until(lambda: _told(service, bad)["is read again"] == len(bad))
-            assert sender.is_alive(), "traffic went on all the time"
             sender.join()
             with Sender(service, bodies[well:]) as rest:
                 rest.join()
@@ -83,18 +92,21 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
             assert service.stop() == 0
             said = service.said
 
+    times = {name: len(one.asked_s) for name, one in bad.items()}
+    assert len(good.asked_s) >= max(times.values()) - 1, "the good one is read in each round"
+    signals = f"{tmp_path}/store/signals/*/*/*.parquet"
+    ((stored,),) = duckdb.execute(_ROUNDS_OF, [signals, f"%{addresses['good']}%"]).fetchall()
+    of_crowded = duckdb.execute(_SERIES_OF, [signals, f"%{addresses['crowded']}%"]).fetchall()
     waits_s = [b - a for a, b in zip(good.asked_s, good.asked_s[1:], strict=False)]
-    assert max(waits_s) < 2 * EVERY_S, "the good one is read in each round"
-    ((stored,),) = duckdb.execute(
-        _ROUNDS_OF, [f"{tmp_path}/store/signals/*/*/*.parquet", f"%{addresses['good']}%"]
-    ).fetchall()
     print(
         f"{len(good.asked_s)} rounds, at most {max(waits_s):.1f} s apart; memory grew by "
         f"{growth[0] / 1e6:.0f} MB; the slowest acknowledgement took {sender.slowest_s:.2f} s"
     )
-    assert stored >= len(good.asked_s) - 1, "and what it says is stored; the last may be cut off"
+    is_stored = "what it says is stored, but for `signals check`, and a last one that was cut off"
+    assert stored >= len(good.asked_s) - 2, is_stored
+    assert of_crowded == [(SERIES,)], "and so is each of many series, each time"
     assert (sender.acknowledged, sender.again) == (well, -(-well // 37))
-    assert sender.slowest_s < EVERY_S
+    assert meanwhile >= ROUNDS, "what is sent is taken meanwhile"
 
     assert {names[at] for at in checked} == bad.keys()
     for name, one in bad.items():
