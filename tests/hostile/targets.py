@@ -16,9 +16,8 @@ GOOD: Final = http(saved("vllm-0.32.0"))
 SERIES: Final = 10_000
 _MB: Final = 1_000_000
 _DEPTH: Final = b"vllm:num_requests_waiting"
-CROWDED: Final = http(
-    b"".join(b'%s{model_name="m%d"} %d\n' % (_DEPTH, i, i) for i in range(SERIES))
-)
+_PREEMPTED: Final = b'vllm:num_preemptions_total{model_name="m%d"} %d\n'
+CROWDED: Final = http(b"".join(_PREEMPTED % (i, i) for i in range(SERIES)))
 """A good answer of so many series."""
 
 
