@@ -12,6 +12,8 @@ from tailburn.engine.slo.exchange.writing import yaml_text
 from tailburn.engine.slo.model import (
     LOWEST_BUDGET_QUANTILE,
     QUANTILES,
+    EngineSource,
+    Exclude,
     Objective,
     Rolling,
     Slo,
@@ -26,6 +28,9 @@ QueriesOf = Callable[[Slo, Objective], tuple[str, str] | None]
 
 _NAME_LIMIT: Final = 63  # of OpenSLO's names, which are DNS labels
 _NO_COUNTERPART: Final = "has no counterpart in OpenSLO; left out"
+_COUNTED_BY: Final = (
+    "has no counterpart: the queries ask for what the service counts by it, so keep this SLO there"
+)
 _PERIODS: Final = {"day": "1d", "week": "1w", "month": "1M", "quarter": "1Q"}
 # The first day of a year and a Monday: every period can be counted on from there.
 _START: Final = "2024-01-01 00:00:00"
@@ -100,8 +105,8 @@ def _window(window: Window) -> dict[str, Any]:
 def _description(slo: Slo, objective: Objective) -> str:
     share = write_percent(1 - objective.budget_ratio)
     if objective.threshold_s is None:
-        return f"{share} of the requests are good: {objective.name}"
-    what = f"{objective.clock} at the {slo.vantage}" if objective.clock else objective.name
+        return f"{share} of the requests at the {slo.vantage} are good: {objective.name}"
+    what = f"{objective.clock or objective.name} at the {slo.vantage}"
     return f"{share} of the requests: {what} within {write_time(objective.threshold_s)}"
 
 
@@ -121,6 +126,7 @@ def _name(text: str) -> str:
 
 
 def _lost(slo: Slo) -> Iterator[Problem]:
+    """What no document says; what decides which requests count is known to the service alone."""
     for clock, tiers in slo.clocks.items():
         for tier, thresholds in tiers.items():
             for percentile in thresholds:
@@ -128,13 +134,20 @@ def _lost(slo: Slo) -> Iterator[Problem]:
                 if tier is not Tier.ACCEPTABLE or not is_budget:
                     yield _told(slo, f"spec.clocks.{clock}.{tier}.{percentile}", _NO_COUNTERPART)
     parts = {
-        "consistency": slo.consistency_p99_over_p50,
-        "regression": slo.regression,
-        "scale_out": slo.scale_out,
+        "spec.consistency": slo.consistency_p99_over_p50,
+        "spec.regression": slo.regression,
+        "spec.scale_out": slo.scale_out,
+        "metadata.mix": slo.mix,
     }
     for name, part in parts.items():
         if part is not None:
-            yield _told(slo, f"spec.{name}", _NO_COUNTERPART)
+            yield _told(slo, name, _NO_COUNTERPART)
+    if slo.select:
+        yield _told(slo, "spec.select", _COUNTED_BY)
+    if slo.exclude != Exclude():
+        yield _told(slo, "spec.exclude", _COUNTED_BY)
+    if isinstance(slo.source, EngineSource) and slo.source.relabelled:
+        yield _told(slo, "spec.source.relabelled", _NO_COUNTERPART)
     if slo.by:
         yield _told(slo, "spec.by", "has no counterpart: the queries give a series for each value")
 

@@ -338,6 +338,7 @@ def test_what_openslo_has_no_words_for_is_listed() -> None:
         "spec.consistency",
         "spec.regression",
         "spec.scale_out",
+        "spec.select",
     ]
 
 
