@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tailburn.app.answers.mixes import mix_rows, told
+from tailburn.app.answers.mixes import mix_rows, moved, told
 from tailburn.engine.names import (
     MEASURE_LABEL,
     SLO_LABEL,
@@ -49,14 +49,17 @@ class MixWatch:
             if row["verdict"] == Verdict.MOVED and _key(row) not in before:
                 log.warning("SLO %s was made of other requests: %s", row["slo"], told(row))
 
+    def moved(self, tenant: str | None = None) -> dict[str, str]:
+        """By SLO what moved, in words."""
+        return moved(self._seen_by(tenant))
+
     def render(self, tenant: str | None = None) -> str:
         """In the Prometheus text format, without what too few requests tell of."""
-        seen = [
-            row
-            for row in self._rows
-            if row["psi"] is not None and tenant in (None, self._tenants[row["slo"]])
-        ]
-        return "".join(_lines(seen)) if seen else ""
+        known = [row for row in self._seen_by(tenant) if row["psi"] is not None]
+        return "".join(_lines(known)) if known else ""
+
+    def _seen_by(self, tenant: str | None) -> list[dict[str, Any]]:
+        return [r for r in self._rows if tenant in (None, self._tenants[r["slo"]])]
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str]:

@@ -144,7 +144,12 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     def budgets(request: Request, slo: str | None = None) -> Response:
         promises = promises_of(behind.evaluating.slos)
         tenant = _seen_tenant(request, behind.gate)
-        return _json(budget_rows(behind.store, promises, behind.now_ns(), slo=slo, tenant=tenant))
+        moved = behind.mixes.moved(tenant)
+        return _json(
+            budget_rows(
+                behind.store, promises, behind.now_ns(), slo=slo, tenant=tenant, moved=moved
+            )
+        )
 
     @app.get("/api/baselines")
     def baselines(

@@ -1,7 +1,7 @@
 """How budgets stand, as plain rows: what is burned, what is left, when it is gone."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -36,9 +36,11 @@ def budget_rows(
     *,
     slo: str | None = None,
     tenant: str | None = None,
+    moved: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """A row per budget and combination of the values of `by`; of one SLO, for one tenant.
 
+    `moved`: by SLO, in words, what moved of the requests that it was made of.
     A budget of which nothing was ever counted has a row too: unmeasured. Raises StoreError.
     """
     asked = [p for p in promises if slo is None or p.slo == slo]
@@ -47,6 +49,8 @@ def budget_rows(
         counted = _counted(store, alike, bin_ns, now_ns)
         for promise in alike:
             rows += _rows_of(promise, counted, tenant, now_ns)
+    for row in rows:
+        row["mix_moved"] = (moved or {}).get(row["slo"])
     order = {(p.slo, p.objective): i for i, p in enumerate(asked)}
     return sorted(rows, key=lambda row: order[row["slo"], row["objective"]])
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from tailburn.app.answers.budgets import budget_rows
+from tailburn.app.answers.mixes import Made, kept_in, mix_rows, moved
 from tailburn.app.answers.promises import Promise, promises_in, promises_of
 from tailburn.app.answers.question import question
 from tailburn.app.asking import ask
@@ -31,6 +32,7 @@ Row = Mapping[str, Any]
 _NS: Final = 1_000_000_000
 _TOLD_UNMEASURED: Final = 0.01
 _PLOTS: Final = 20
+ANEW: Final = "`tailburn slo suggest` makes it anew"
 
 
 def show_budgets(
@@ -60,22 +62,26 @@ def show_budgets(
 def _stored(settings: Settings, slo: str | None, until: str | None) -> list[dict[str, Any]]:
     now_ns = time.time_ns()
     at_ns = question(None, until, None, (), now_ns).window.until_ns or now_ns
-    promises = promises_of_store(settings)
+    promises, made = _in_force(settings)
     names = dict.fromkeys(promise.slo for promise in promises)
     if slo is not None and slo not in names:
         raise UserError(f"--slo: {slo!r} {one_of(slo, names)}")
     try:
-        return budget_rows(store_of(settings), promises, at_ns, slo=slo)
+        opened = store_of(settings)
+        told = moved(mix_rows(opened, [one for one in made if slo in (None, one.name)], at_ns))
+        return budget_rows(opened, promises, at_ns, slo=slo, moved=told)
     except StoreError as error:
         raise UserError(str(error)) from None
 
 
-def promises_of_store(settings: Settings) -> list[Promise]:
-    """The budgets of the settings' SLOs, or those that a service ran with last."""
+def _in_force(settings: Settings) -> tuple[list[Promise], Sequence[Made]]:
+    """The budgets of the settings' SLOs, or those that a service ran with last; and their mixes."""
     if settings.slo:
-        return promises_of(load_slos(settings.slo))
+        slos = load_slos(settings.slo)
+        return promises_of(slos), slos
     with known_state(settings.store) as state:
-        return [] if state is None else promises_in(Versions(state).in_force())
+        versions = [] if state is None else Versions(state).in_force()
+    return promises_in(versions), kept_in(versions)
 
 
 def _draw(rows: Sequence[Row]) -> None:
@@ -89,6 +95,9 @@ def _draw(rows: Sequence[Row]) -> None:
         console.print(harmless(f"{_title(row):>{width}} │{course}│ {left}"))
     if len(plotted) > _PLOTS:
         stderr().print(f"the first {_PLOTS} are drawn; --slo or --json for the others")
+    for slo, told in {row["slo"]: row.get("mix_moved") for row in rows}.items():
+        if told:
+            console.print(harmless(f"{slo} was made of other requests: {told}; {ANEW}"))
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tailburn.app.answers.mixes import mix_rows, told
+from tailburn.app.answers.mixes import Kept, kept_in, mix_rows, moved, told
 from tailburn.app.cli import cli
 from tailburn.app.mixes import EVERY_NS, MixWatch
+from tailburn.app.standing.budgets import ANEW
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.slo.parse import parse
 from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
+from tailburn.engine.store.state.database import open_state, state_path
+from tailburn.engine.store.state.versions import Versions
 from tests.app.conftest import Run
 from tests.engine.store.samples import HOUR_NS
 from tests.engine.suggest.rows import healthy
@@ -91,6 +94,55 @@ def test_a_day_of_longer_prompts_is_told_by_doctor(
     assert found["state"] == "warn"
     assert found["seen"].startswith("uncached_tokens moved (index ")
     assert "tailburn slo suggest" in found["todo"]
+
+
+def test_a_moved_mix_is_one_line_of_the_budgets(run: Run, slo: Slo, tmp_path: Path) -> None:
+    """Of an SLO as a service last ran with it."""
+    made(tmp_path / "moved", 3.0)
+    state = open_state(state_path(tmp_path / "moved"))
+    Versions(state).load([slo], NOW_NS)
+    state.close()
+    (said,) = moved(mix_rows(ParquetStore(tmp_path / "moved"), [slo], NOW_NS)).values()
+
+    told = run("budget", "--store", "moved")
+    rows = [
+        json.loads(line) for line in run("budget", "--store", "moved", "--json").out.splitlines()
+    ]
+
+    lines = [line for line in told.out.splitlines() if "made of other requests" in line]
+    assert lines == [f"{slo.name} was made of other requests: {said}; {ANEW}"]
+    assert {row["mix_moved"] for row in rows} == {said}
+
+
+def test_a_mix_that_has_not_moved_is_no_line_of_the_budgets(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "alike", 1.0)
+    monkeypatch.setenv("TAILBURN_SLO", str(file))
+
+    told = run("budget", "--store", "alike")
+    rows = [
+        json.loads(line) for line in run("budget", "--store", "alike", "--json").out.splitlines()
+    ]
+
+    assert told.code == 0
+    assert "other requests" not in told.out
+    assert [row["mix_moved"] for row in rows] == [None] * len(rows)
+    made(tmp_path / "moved", 3.0)
+    assert "uncached_tokens moved" in run("budget", "--store", "moved").out
+
+
+def test_the_state_keeps_the_mix_as_it_was_last_said(slo: Slo, tmp_path: Path) -> None:
+    assert slo.mix is not None
+    state = open_state(state_path(tmp_path))
+    Versions(state).load([replace(slo, mix=None)], 1)
+    Versions(state).load([slo], 2)
+    (kept,) = kept_in(Versions(state).all())
+    state.close()
+    assert kept == Kept(slo.name, slo.select, slo.mix)
+    assert kept.mix is not None
+    for of in ("uncached_tokens", "output_tokens"):
+        assert list(kept.mix.shares[of]) == list(slo.mix.shares[of])  # in order of their length
 
 
 def test_another_slo_s_requests_are_not_looked_at(slo: Slo, tmp_path: Path) -> None:

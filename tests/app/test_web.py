@@ -16,7 +16,8 @@ from tailburn.app.mixes import MixWatch
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
 from tailburn.engine.names import SCALE_HOLD_RECORD, SCALE_OUT_RECORD, scale_metric
-from tailburn.engine.slo.model import Clock, ScaleOut, Slo, Tier
+from tailburn.engine.slo.model import Clock, Mix, ScaleOut, Slo, Tier
+from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.state.database import open_state, state_path
 from tailburn.rules.scaling.autoscaler import Scaled, keda_of_service
@@ -63,13 +64,14 @@ class Web:
         self.series = RequestSeries()
         self.slo_series = slo_series(CHAT)
         self.state = open_state(state_path(store))
+        self.mixes = MixWatch(slos or [CHAT, OWN])
         app = web_app(
             Behind(
                 store=ParquetStore(store),
                 gate=TwoTokens(),
                 series=self.series,
                 slo_series=self.slo_series,
-                mixes=MixWatch([CHAT, OWN]),
+                mixes=self.mixes,
                 evaluating=evaluating
                 or Evaluating(slos or [CHAT, OWN], self.state, lambda: now_ns),
                 health=CollectorRegistry(),
@@ -195,6 +197,32 @@ async def test_budgets_are_told_apart_as_alerts_are(web: Web) -> None:
     assert {row["slo"] for row in rows(await web.get(f"/api/budgets?slo={CHAT.name}"))} == {
         CHAT.name
     }
+
+
+@pytest.mark.anyio
+async def test_a_budget_says_where_its_slo_was_made_of_other_requests(tmp_path: Path) -> None:
+    """Of all tenants' requests only to whoever sees them all."""
+    requests = make_rows(model=["llama"] * 400, tenant=["alpha"] * 400)
+    ParquetStore(tmp_path).publish("requests", requests, LogRange(1, 1))
+    was = Mix(1000, {"model": {"qwen": 1.0}})
+    web = Web(
+        tmp_path,
+        replace(CHAT, mix=was),
+        replace(OWN, mix=was),
+        replace(CHAT, name="by-tenant", by=("tenant",), mix=was),
+        replace(CHAT, name="alike", mix=Mix(1000, {"model": {"llama": 1.0}})),
+    )
+    try:
+        assert {row["mix_moved"] for row in rows(await web.get("/api/budgets"))} == {None}
+        web.mixes.look(ParquetStore(tmp_path), RECEIVED_NS + 60 * 10**9)
+        every = {row["slo"]: row["mix_moved"] for row in rows(await web.get("/api/budgets"))}
+        mine = {row["slo"]: row["mix_moved"] for row in rows(await web.get("/api/budgets", ALPHA))}
+    finally:
+        web.state.close()
+    assert every["alike"] is None
+    assert every["chat"] == every["by-tenant"] == every["own"]
+    assert every["own"].startswith("model moved (index ")
+    assert mine == {"own": every["own"]}
 
 
 @pytest.mark.anyio

@@ -73,7 +73,8 @@ class Versions:
 
         Returns what that changes; nothing where they are those of the last call. A definition
         that comes back is in force again under its first date, unless it was away for so long
-        that it is forgotten: whoever edits an SLO every day leaves no more behind than that.
+        that it is forgotten: whoever edits an SLO every day leaves no more behind than that. What
+        is written of an SLO besides, such as its mix, is that of the last call.
         """
         loaded = {
             (slo.name, objective.name): (definition_of(slo, objective), slo, objective)
@@ -92,6 +93,7 @@ class Versions:
                     session.add(_row(slo, objective, definition, now_ns))
                 else:
                     known.retired_ns = None
+                    known.document = _document(slo, objective)
             session.flush()
             session.execute(
                 delete(SloVersion).where(SloVersion.retired_ns < now_ns - self._kept_ns)
@@ -109,12 +111,16 @@ _ORDER: Final = (SloVersion.first_seen_ns, SloVersion.slo, SloVersion.objective)
 
 
 def _row(slo: Slo, objective: Objective, definition: str, now_ns: int) -> SloVersion:
-    document: dict[str, Any] = {"slo": asdict(slo), "objective": asdict(objective)}
     return SloVersion(
         slo=slo.name,
         objective=objective.name,
         definition=definition,
-        document=json.dumps(document, sort_keys=True),
+        document=_document(slo, objective),
         first_seen_ns=now_ns,
         retired_ns=None,
     )
+
+
+def _document(slo: Slo, objective: Objective) -> str:
+    said: dict[str, Any] = {"slo": asdict(slo), "objective": asdict(objective)}
+    return json.dumps(said, sort_keys=True)
