@@ -8,7 +8,7 @@ from tailburn.engine.names import (
     SLO_LABEL,
 )
 from tailburn.rules.alerting import Alert
-from tailburn.rules.promql import selector
+from tailburn.rules.promql import duration, selector
 from tailburn.rules.testing.labels import troubled
 from tailburn.rules.testing.unit import Question, sample_name
 
@@ -29,6 +29,12 @@ def fires(alert: Alert, at_s: int, *by: dict[str, str]) -> Question:
 def is_silent(alert: Alert, at_s: int) -> Question:
     """It fires for nobody."""
     return Question(at_s, _asked(_labels(alert)), {})
+
+
+def never_waited(alert: Alert, until_s: int) -> Question:
+    """It was never pending: it fires as soon as its condition holds."""
+    labels = _labels(alert) | {"alertstate": "pending"}
+    return Question(until_s, f"count_over_time({_asked(labels)}[{duration(until_s)}])", {})
 
 
 def _labels(alert: Alert) -> dict[str, str]:

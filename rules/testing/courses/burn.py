@@ -8,7 +8,7 @@ from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.simulate import Firing, firings
 from tailburn.rules.alerting import Alert
 from tailburn.rules.alerts import burn
-from tailburn.rules.testing.asking import fires, is_silent
+from tailburn.rules.testing.asking import fires, is_silent, never_waited
 from tailburn.rules.testing.courses.traffic import Scenario, scenarios
 from tailburn.rules.testing.inputs import Scrapes, inputs_of
 from tailburn.rules.testing.unit import Question, UnitTest
@@ -27,7 +27,9 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
 
 
 def questions(alerts: Iterable[Alert], scenario: Scenario) -> tuple[Question, ...]:
-    """About each edge, and about the end of the course.
+    """About each edge and about the end of the course, and that nothing waited before it fired.
+
+    A rule that waits is late by less than what a mean of sampled rates may be late by anyway.
 
     Alerts whose short window holds fewer than three scrapes are not asked for, unless there is
     slack.
@@ -50,6 +52,8 @@ def _of_alert(alert: Alert, scenario: Scenario) -> Iterator[Question]:
         state = _state(fired, at_s, lag_s)
         if state is not None:
             yield fires(alert, at_s) if state else is_silent(alert, at_s)
+    if fired and not alert.for_s:
+        yield never_waited(alert, int(course.end_s // interval_s) * interval_s)
 
 
 def lag_of(long_s: int, interval_s: int) -> float:

@@ -29,6 +29,17 @@ def test_broken_rules_go_red(tmp_path: Path, need_program: Callable[[str], str])
     assert len(alive) <= tried * (1 - LEAST_KILLED), [mutant.what for mutant in alive]
 
 
+@pytest.mark.parametrize("days", ["1d", "3d"])
+def test_a_ticket_of_days_that_waits_goes_red(
+    days: str, tmp_path: Path, need_program: Callable[[str], str]
+) -> None:
+    """It comes five minutes late, and a mean of sampled rates may be later."""
+    given = slo(SMALL)
+    what = f"TailburnBudgetBurn ticket availability {days}: for 0 s -> more"
+    (mutant,) = (mutant for mutant in mutants(given) if mutant.what == what)
+    assert Court.of(given, tmp_path, need_program("promtool")).kills(mutant) is not None
+
+
 @pytest.mark.long
 @pytest.mark.timeout(14_400)
 @pytest.mark.parametrize(
