@@ -20,7 +20,7 @@ class Incidents:
     """What fired lately: pages of every kind, and tails worse than before."""
 
     def __init__(self, flips: Iterable[Flip], states: Mapping[AlertKey, State]) -> None:
-        """`flips` are those of the last three days, oldest first; `states` are those of now."""
+        """`flips`: of the last three days and an hour, oldest first; `states`: those of now."""
         self._over: list[Incident] = []
         self._since: dict[AlertKey, int] = {}
         self.take(flips)

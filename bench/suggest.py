@@ -32,9 +32,8 @@ from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.parse import parse
 from tailburn.engine.store.api import LogRange, Window
 from tailburn.engine.store.parquet import ParquetStore
-from tailburn.engine.suggest.proposal import HEADROOM
+from tailburn.engine.suggest.proposal import HEADROOM, MONTH_DAYS
 from tailburn.engine.suggest.quiet import Wanted
-from tailburn.engine.suggest.writing import MONTH_DAYS
 from tailburn.lab.faults.catalogue import fleet_for, scenario
 from tailburn.lab.faults.parts import Fault
 from tailburn.lab.faults.parts import Severity as Strength

@@ -18,10 +18,10 @@ from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.verdicts import NEEDED_COLUMNS, clock_column
 from tailburn.engine.suggest.mixed import NEEDED as MIX_COLUMNS
-from tailburn.engine.suggest.proposal import Proposal, Thin, names_of, thin
+from tailburn.engine.suggest.proposal import MONTH_DAYS, Proposal, Thin, names_of, thin
 from tailburn.engine.suggest.quiet import Alerts, Chosen, Wanted, quiet
 from tailburn.engine.suggest.seen import CLOCKS, Class, Seen
-from tailburn.engine.suggest.writing import MONTH_DAYS, Forecast, Rested, document
+from tailburn.engine.suggest.writing import Forecast, Rested, document
 from tailburn.rules.alerting import Kind
 
 _RAISED_BY: Final = (Kind.BURN, Kind.TIER)

@@ -15,13 +15,12 @@ from tailburn.app.incidents import fired_lately
 from tailburn.app.opening import asked_store, store_of
 from tailburn.app.settings import Settings
 from tailburn.app.standing.words import moment
+from tailburn.app.state import known_state
 from tailburn.app.terminal.baselines_text import print_baselines
 from tailburn.app.terminal.output import json_lines, stderr
 from tailburn.engine.baseline import Incident
 from tailburn.engine.store.api import Store, StoreError
 from tailburn.engine.store.state.alerts import Alerts
-from tailburn.engine.store.state.database import open_state, state_path
-from tailburn.engine.store.state.schema import StateError
 from tailburn.engine.store.state.versions import Versions
 
 _NEWEST: Final = "SELECT max(received_ns) FROM requests"
@@ -98,14 +97,5 @@ def _say_newest(store: Store) -> None:
 
 
 def _fired(settings: Settings, now_ns: int) -> list[Incident] | None:
-    path = state_path(settings.store)
-    if not path.exists():
-        return None
-    try:
-        state = open_state(path)
-    except StateError as error:
-        raise UserError(str(error)) from None
-    try:
-        return fired_lately(Alerts(state), Versions(state), now_ns)
-    finally:
-        state.close()
+    with known_state(settings.store) as state:
+        return None if state is None else fired_lately(Alerts(state), Versions(state), now_ns)

@@ -1,8 +1,9 @@
 """Which budgets burn enough for an alert, from minutes of counts: quicker than a replay of all.
 
-As `engine.slo.simulate` judges a course: at every instant, the short window for "it goes on" and
-the long one for "it matters". Before the first minute all was well, at the traffic there was in
-it. A hole in what was kept freezes an alert, as missing data do in the rules.
+As `engine.slo.simulate` judges a course: at every instant, the short window for "it goes on", the
+long one for "it matters" and, by the number of series of the budget, for "it is no chance".
+Before the first minute all was well, at the traffic there was in it. A hole in what was kept
+freezes an alert, as missing data do in the rules.
 """
 
 from collections import Counter

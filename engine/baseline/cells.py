@@ -1,7 +1,8 @@
 """How long requests took at which load, folded small enough to keep a week of it.
 
-A cell is an hour, series, clock, half octave of arrival rate and half octave of prompt tokens,
-with a histogram and the sum of its tokens. Requests are folded one by one, with the load that
+A cell is an hour, series, clock, basis (what is matched on), half octave of arrival rate, half
+octave of tokens and tenth of the prefix-hit ratio, with a histogram and the sum of its tokens; what
+is left out for being late is apart. Requests are folded one by one, with the load that
 they met, so any pieces merged in any order give the same cells. The number of cells is bounded
 by the hours, series and bins, whatever the traffic.
 """

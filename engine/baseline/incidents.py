@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailburn.engine.grouping import I64, text
+from tailburn.engine.grouping import text
 from tailburn.engine.names import UNKNOWN
 
 Bools = NDArray[np.bool_]
@@ -26,10 +26,10 @@ class Incident:
     reason: str
     where: Mapping[str, str] = field(default_factory=dict)
 
-    def overlaps(self, since_ns: I64 | int, until_ns: I64 | int) -> Bools:
-        """Whether it fired at some instant of each [since, until)."""
+    def overlaps(self, since_ns: int, until_ns: int) -> bool:
+        """Whether it fired at some instant of [since, until)."""
         goes_on = self.end_ns is None or self.end_ns >= since_ns
-        return np.asarray((self.start_ns < until_ns) & goes_on)
+        return self.start_ns < until_ns and goes_on
 
 
 def within(incidents: Iterable[Incident], since_ns: int, until_ns: int) -> list[Incident]:

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from tailburn.engine.baseline.load import BASES, DAY_NS, Basis
 from tailburn.engine.baseline.quantiles import Dense, accumulate, quantiles
 from tailburn.engine.grouping import F64, I64
+from tailburn.engine.slo.model import QUANTILES
 
-P99: Final = 0.99
+_P99: Final = QUANTILES["p99"]
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,7 @@ class Line:
     count: int  # requests it rests on
     days: int  # in which these were received
     token_bins: tuple[int, int]
-    rate_bins: tuple[int, int]  # of the rates used
-    hit_bin: int  # tenths of the prefix-hit ratio asked for; -1: not known
     all_hits: bool  # the prefix-hit ratio was too thin to match on
-
-    def p99_s(self, tokens: I64) -> F64:
-        """For each length."""
-        return np.maximum(self.base_s + self.per_token_s * tokens, self.floor_s)
 
 
 def fit(past: Past, cells: I64, basis: int, hit: int, rate: int, minimum: int) -> Line:
@@ -80,13 +75,13 @@ def fit(past: Past, cells: I64, basis: int, hit: int, rate: int, minimum: int) -
     lengths, position = np.unique(past.length[near], return_inverse=True)
     group = _grouped(np.bincount(position, count[near]).astype(np.float64), minimum)[position]
     groups = int(group.max()) + 1
-    tails = quantiles(past.summed(near, group, groups), P99)
+    tails = quantiles(past.summed(near, group, groups), _P99)
     weight = np.bincount(group, count[near]).astype(np.float64)
     tokens = np.bincount(group, past.tokens[near]) / weight
     base, slope = _line(tokens, tails, weight)
     if slope <= 0:
         whole = past.summed(near, np.zeros(len(near), np.int64), 1)
-        base, slope = float(quantiles(whole, P99)[0]), 0.0
+        base, slope = float(quantiles(whole, _P99)[0]), 0.0
     return Line(
         base,
         slope,
@@ -94,8 +89,6 @@ def fit(past: Past, cells: I64, basis: int, hit: int, rate: int, minimum: int) -
         int(weight.sum()),
         len(np.unique(past.day[near])),
         (int(lengths[0]), int(lengths[-1])),
-        (int(past.rate[near].min()), int(past.rate[near].max())),
-        hit,
         all_hits,
     )
 

@@ -9,7 +9,7 @@ from tailburn.engine.baseline.arrivals import SLOT_NS, SLOTS, Arrivals
 from tailburn.engine.baseline.hits import Hits
 from tailburn.engine.baseline.load import Matched, hit_bin
 from tailburn.engine.baseline.pooling import series_of
-from tailburn.engine.grouping import I64, numbers
+from tailburn.engine.grouping import I64, weights
 from tailburn.engine.names import UNKNOWN
 
 PLACE: Final = ("service", "pool", "model", "replica")
@@ -57,7 +57,7 @@ class Loads:
         """The load that each request met; it is then counted to it."""
         places, place = series_of(rows, PLACE)
         pools = [(model, "" if pool == UNKNOWN else pool) for _, pool, model, _ in places]
-        weight = np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1)
+        weight = weights(rows)
         rate, hits = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
         ends = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), len(rows)] if len(rows) else []
         for begin, end in zip(ends, ends[1:], strict=False):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailburn.engine.baseline.deadline import Deadlines, Learnt, Outside
 from tailburn.engine.baseline.load import BASES, UNTOLD_HITS, Basis, Matched, basis_of, counted
 from tailburn.engine.baseline.pooling import series_of
-from tailburn.engine.grouping import I64, numbers
+from tailburn.engine.grouping import I64, numbers, weights
 
 _BEYOND: Final = tuple(one for one in Outside if one)
 
@@ -60,7 +60,7 @@ class _Told:
 
     def __init__(self, rows: pa.Table, met: Matched, clock: str, found: Deadlines) -> None:
         self._found, self._rate = found, met.rate_per_s
-        self._weight = np.maximum(np.rint(numbers(rows.column("weight"), 1.0)), 1)
+        self._weight = weights(rows)
         basis, tokens = basis_of(rows, clock)
         self._tokens = np.where(basis == BASES.index(Basis.RATE), np.nan, tokens)
         held_s = found.held_s

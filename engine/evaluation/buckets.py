@@ -19,22 +19,22 @@ from tailburn.engine.evaluation.windows import (
     DAY_S,
     FROZEN_AT_MOST_S,
     HOUR_S,
+    LOOKED_FOR_S,
     MINUTE_NS,
     MINUTE_S,
     SAMPLED_S,
     SLOW_S,
 )
 from tailburn.engine.grouping import F64, I64, single_chunk
-from tailburn.engine.slo.model import Clock, Slo
+from tailburn.engine.slo.model import QUANTILES, Clock, Slo
 from tailburn.engine.slo.verdicts import Requests, clock_column, groups_of
-
-P99: Final = 0.99
 
 _SAMPLED: Final = SAMPLED_S // MINUTE_S
 _SLOW: Final = SLOW_S // MINUTE_S
 _HOUR: Final = HOUR_S // MINUTE_S
 _DAY: Final = DAY_S // MINUTE_S
-_LOOKED_FOR: Final = 10
+_P99: Final = QUANTILES["p99"]
+_LOOKED_FOR: Final = LOOKED_FOR_S // MINUTE_S
 _SPARE: Final = 10
 
 Tail = tuple[str, Clock]
@@ -151,7 +151,7 @@ class Buckets:
             least[self._cells[tail].columns] = read.least if read.days else np.inf
         kept = came >= np.maximum(least, 1)
         p99 = np.full(len(came), np.nan)
-        p99[kept] = quantiles(total[kept], P99)
+        p99[kept] = quantiles(total[kept], _P99)
         self._hours.put(now // _SLOW, p99)
 
     def day_before(self, column: I64, now: int, day: int) -> F64:

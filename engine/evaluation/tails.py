@@ -14,6 +14,7 @@ from tailburn.engine.evaluation.windows import (
     DAY_S,
     FROZEN_AT_MOST_S,
     HOUR_S,
+    LOOKED_FOR_S,
     MINUTE_NS,
     MINUTE_S,
     SLOW_S,
@@ -25,9 +26,9 @@ _FROZEN: Final = FROZEN_AT_MOST_S // MINUTE_S
 _SLOW: Final = SLOW_S // MINUTE_S
 _HOUR: Final = HOUR_S // MINUTE_S
 _DAY: Final = DAY_S // MINUTE_S
+_LOOKED_FOR: Final = LOOKED_FOR_S // MINUTE_S
 _P99: Final = QUANTILES["p99"]
 _P50: Final = QUANTILES["p50"]
-_LOOKED_FOR: Final = 10  # minutes for which a baseline that is missing is still the last one
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def _in_incident(slo: Slo, by: Sequence[tuple[str, ...]], at: Moment, end: int) 
     found = np.zeros(len(by), np.bool_)
     begin_ns, end_ns = (end - _HOUR) * MINUTE_NS, (end + 1) * MINUTE_NS
     for incident in at.incidents.get(slo.name, ()):
-        if bool(incident.overlaps(begin_ns, end_ns)):
+        if incident.overlaps(begin_ns, end_ns):
             told = [incident.where.get(name) for name in slo.by]
             found |= [all(t in (None, v) for t, v in zip(told, one, strict=True)) for one in by]
     return found

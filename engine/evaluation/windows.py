@@ -17,5 +17,7 @@ STRAIGHT_UP_TO_S: Final = 6 * HOUR_S
 SAMPLED_S: Final = 300
 """A sampled rate looks back so long. It is sampled each `SLOW_S`."""
 FINELY_UP_TO_S: Final = 3 * DAY_S
+LOOKED_FOR_S: Final = 600
+"""So long the last value of this hour on a day before stands for one that is missing."""
 FROZEN_AT_MOST_S: Final = 6 * HOUR_S
 """So long a firing alert outlives the data it rests on."""

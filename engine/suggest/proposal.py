@@ -32,7 +32,7 @@ CRITICAL: Final = 2.0  # times acceptable
 AVAILABILITY: Final = (0.9999, 0.9995, 0.999, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9)
 GOODPUT: Final = (0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 LEAST_BAD: Final = 10  # bad requests that a month's budget must hold, or one spoils it
-_MONTH_DAYS: Final = 30.0
+MONTH_DAYS: Final = 30.0
 _ROUND_FROM: Final = 5.0
 _LONGEST_NAME: Final = 100
 _DUST: Final = 1e-12
@@ -176,7 +176,7 @@ def _availability(one: Class, failed: Bounds | None, steps: int) -> float | None
     """The strictest that the failures seen leave half of, and that a month's traffic can tell."""
     if failed is None:
         return None
-    month = one.requests / max(len(one.hours), 1) * 24 * _MONTH_DAYS
+    month = one.requests / max(len(one.hours), 1) * 24 * MONTH_DAYS
     return _rung(AVAILABILITY, max(failed.high, 2 * failed.value, LEAST_BAD / max(month, 1)), steps)
 
 

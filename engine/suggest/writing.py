@@ -13,7 +13,6 @@ from tailburn.engine.slo.model import DEFINITIONS, Clock, Mix, Slo, Tier
 from tailburn.engine.slo.quantities import time_of, write_percent, write_time
 from tailburn.engine.suggest.proposal import CRITICAL, Clocked, Proposal
 
-MONTH_DAYS: Final = 30.0
 _NS: Final = 1_000_000_000
 _BEHIND: Final = 33  # column of the comments behind values
 _WIDE: Final = 58

@@ -8,6 +8,7 @@ hide today's incident behind yesterday's.
 from collections.abc import Iterator
 from typing import Final
 
+from tailburn.engine.evaluation.windows import LOOKED_FOR_S
 from tailburn.engine.names import (
     SLO_LABEL,
     slo_baseline_record,
@@ -22,7 +23,7 @@ from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, indented, selector
 from tailburn.rules.recording.percentiles import HOUR, WINDOW, clocks_of
 
-_LOOKED_FOR: Final = "10m"
+_LOOKED_FOR: Final = duration(LOOKED_FOR_S)
 _CLOCKS: Final = (Clock.TTFT, Clock.TPOT)
 _DAY: Final = "day"
 
