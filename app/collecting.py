@@ -75,9 +75,8 @@ class Collecting:
         """Why nothing is taken, or nothing gets into the store; None when all is well."""
         return self.intake.trouble or self.keeper.trouble
 
-    @property
     def is_busy(self) -> bool:
-        """Whether a request is open, or a row on its way into the store."""
+        """Whether a request is open, or a row on its way into the store. Waits for the keeper."""
         told_of = self.writer.next_position - 1
         with self.keeper.lock:
             if self.pipeline.has_open or self.pipeline.pending_rows() > 0:

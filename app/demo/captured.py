@@ -67,7 +67,7 @@ async def _show(service: Service) -> None:
     except UserError as error:
         log.error("the demo did not get through: %s", error)
         return
-    await _until_closed(service)
+    await until_closed(service)
     store = service.collecting.store
     count = len(await asyncio.to_thread(store.requests, columns=["request_id"]))
     console.print(f"{sent.bodies} bodies became {count} requests.\n")
@@ -80,10 +80,10 @@ def _send(address: str) -> Sent:
         return send([path], address)
 
 
-async def _until_closed(service: Service) -> None:
+async def until_closed(service: Service) -> None:
     """Wait until no request is open and all rows are in the store."""
     async with asyncio.timeout(_PATIENCE_S):
-        while service.collecting.is_busy:
+        while await asyncio.to_thread(service.collecting.is_busy):
             await asyncio.sleep(_STEP_S)
 
 

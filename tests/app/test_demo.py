@@ -1,13 +1,18 @@
 """`tailburn demo`, which is what `make run` runs."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tailburn.app.demo.captured import until_closed
 from tailburn.collector.log import lock_store
 from tests.app.service import COMMAND, environment, refused
 
@@ -86,3 +91,16 @@ def test_afresh_deletes_no_store_in_use_and_no_foreign_folder(tmp_path: Path) ->
         assert (foreign / "notes.txt").read_text() == "mine"
     finally:
         lock.release()
+
+
+def test_the_service_is_not_held_up_while_the_demo_waits_for_its_rows() -> None:
+    asked_in = []
+
+    def is_busy() -> bool:
+        asked_in.append(threading.current_thread())
+        return len(asked_in) < 2
+
+    service: Any = SimpleNamespace(collecting=SimpleNamespace(is_busy=is_busy))
+    asyncio.run(until_closed(service))
+    assert len(asked_in) == 2
+    assert threading.current_thread() not in asked_in
