@@ -77,7 +77,7 @@ class Collecting:
 
     def is_busy(self) -> bool:
         """Whether a request is open, or a row on its way into the store. Waits for the keeper."""
-        told_of = self.writer.next_position - 1
+        told_of = self.writer.last_position
         with self.keeper.lock:
             if self.pipeline.has_open or self.pipeline.pending_rows() > 0:
                 return True
@@ -200,7 +200,7 @@ def _open(
 
 
 def _progress(writer: LogWriter, keeper: Keeper) -> Progress:
-    return Progress(lambda: writer.next_position - 1, lambda: keeper.published_position)
+    return Progress(lambda: writer.last_position, lambda: keeper.published_position)
 
 
 def restored(

@@ -198,7 +198,7 @@ def _log_families(opened: Collecting) -> Iterator[Metric]:
     )
     yield GaugeMetricFamily(
         "tailburn_log_lag_records", "Records of the log that are not worked through yet.",
-        max(writer.next_position - 1 - keeper.position, 0),
+        max(writer.last_position - keeper.position, 0),
     )  # fmt: skip
     trouble = opened.trouble
     yield GaugeMetricFamily(

@@ -130,4 +130,4 @@ def _before_first(log_folder: Path, writer: LogWriter, store: Store) -> int:
             f"the store has rows, but {log_folder} and the snapshots beside it are gone: bring"
             " them back, or move the rows to another place and begin with an empty store"
         )
-    return writer.next_position - 1
+    return writer.last_position

@@ -209,7 +209,7 @@ async def _drain(lab: "asyncio.subprocess.Process") -> None:
 async def _settle(service: Service) -> None:
     """Wait until what was told of the past, and is closed, is rows in the store."""
     collecting = service.collecting
-    told_of = collecting.writer.next_position - 1
+    told_of = collecting.writer.last_position
     while collecting.keeper.published_position < told_of:
         await asyncio.sleep(_STEP_S)
 

@@ -68,6 +68,11 @@ class LogWriter:
         return self._next_position
 
     @property
+    def last_position(self) -> int:
+        """The last position that a record got."""
+        return self._next_position - 1
+
+    @property
     def total_bytes(self) -> int:
         """The size of all segments."""
         with self._lock:

@@ -82,7 +82,7 @@ class Bench:
             decoded = self._decoder.add(data, received_ns=received_ns, tenant="acme")
             group.add_spans(decoded, received_ns, "acme", size)
         first = self.writer.append(group.entries)
-        delivery = group.delivery(first, self.writer.next_position - 1, self._decoder)
+        delivery = group.delivery(first, self.writer.last_position, self._decoder)
         self.keeper.take(delivery)
         return delivery
 

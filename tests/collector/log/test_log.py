@@ -93,7 +93,9 @@ def test_positions_go_on_after_reopening(tmp_path: Path) -> None:
 
     opened = open_log(tmp_path / "log")
 
+    assert opened.writer.last_position == 4
     assert opened.writer.append(entries(4, 2)) == 5
+    assert opened.writer.last_position == 6
     assert (opened.torn_bytes, opened.reason) == (0, None)
     assert written(tmp_path / "log") == entries(0, 6)
 
