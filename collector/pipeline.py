@@ -170,7 +170,7 @@ class Pipeline:
     @property
     def has_open(self) -> bool:
         """Whether a request may still get spans."""
-        return len(self._table.oldest_open(1)) > 0
+        return self._table.has_open
 
     def due(self, now_ns: int) -> bool:
         """Whether `advance(now_ns)` could close anything."""

@@ -159,6 +159,11 @@ class Table:
         )  # fmt: skip
         return units, due_ns
 
+    @property
+    def has_open(self) -> bool:
+        """Whether any unit may still get spans."""
+        return bool((self.traces[: self.counts[0], t.T_OPEN] == 1).any())
+
     def oldest_open(self, spans: int) -> I64:
         """Root traces of the open units that came first, together at least `spans` large."""
         traces = self.traces[: self.counts[0]]

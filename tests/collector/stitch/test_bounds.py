@@ -108,3 +108,12 @@ def test_a_clock_set_back_stops_no_request_from_closing() -> None:
     driven.take(at(21, call(0, 200, 50, "later", trace="later")))
     driven.pipeline.advance(at(40).received_ns)
     assert [row["e2e_client_s"] for row in driven.rows()] == [0.2]
+
+
+def test_it_is_told_whether_any_request_may_still_get_spans() -> None:
+    driven = Driven(Bounds())
+    assert not driven.pipeline.has_open
+    driven.take(at(2, call(0, 100, 50)))
+    assert driven.pipeline.has_open
+    driven.pipeline.close_all(10**19 // 2)
+    assert not driven.pipeline.has_open
