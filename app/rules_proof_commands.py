@@ -53,7 +53,7 @@ def check_rules(
     from tailburn.app.rules_checking import known_from, lines_of
     from tailburn.app.slo_files import load_given
     from tailburn.app.terminal.output import json_lines
-    from tailburn.app.terminal.text import harmless
+    from tailburn.app.terminal.text import harmless, many
     from tailburn.rules.lint.checks import lint, lint_text
     from tailburn.rules.lint.finding import Severity
 
@@ -69,7 +69,7 @@ def check_rules(
         for finding in findings:
             typer.echo(harmless(str(finding)))
         if not findings:
-            typer.echo(f"ok, {_many(len(slos), 'SLO')}")
+            typer.echo(f"ok, {many(len(slos), 'SLO')}")
     if any(strict or finding.severity is Severity.ERROR for finding in findings):
         raise typer.Exit(1)
 
@@ -104,7 +104,7 @@ def test_rules(
     from tailburn.app.rules_testing import run_all, write_tests
     from tailburn.app.slo_files import load_given
     from tailburn.app.terminal.output import json_lines
-    from tailburn.app.terminal.text import harmless
+    from tailburn.app.terminal.text import harmless, many
 
     slos = load_given(paths, inputs)
     with tempfile.TemporaryDirectory(prefix="tailburn-") as temporary:
@@ -120,14 +120,10 @@ def test_rules(
                 json_lines([tested.as_row()])
                 continue
             told = "ok" if tested.verdict.passed else "FAILED"
-            asked = f"{_many(tested.courses, 'course')}, {_many(tested.questions, 'question')}"
+            asked = f"{many(tested.courses, 'course')}, {many(tested.questions, 'question')}"
             typer.echo(f"{tested.slo}: {tested.path.name}: {asked}: {told}")
             if not tested.verdict.passed:
                 for line in tested.verdict.output.splitlines():
                     typer.echo(f"  {harmless(line)}")
     if failed:
         raise typer.Exit(1)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

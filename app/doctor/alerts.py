@@ -11,6 +11,7 @@ from tailburn.app.settings import Settings
 from tailburn.app.slo_files import load_slos
 from tailburn.app.standing.words import about, moment
 from tailburn.app.state import known_state
+from tailburn.app.terminal.text import many
 from tailburn.collector.log.lock import holder_of
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import objectives
@@ -63,7 +64,7 @@ def _running(
     if not loaded:
         seen = "the service that runs has no SLOs: nothing is evaluated"
         return Finding(_SUBJECT, State.WARN if wanted else State.NO_DATA, seen, _START)
-    of = f"{_count(len(loaded), 'budget')} of {_count(len({slo for slo, *_ in loaded}), 'SLO')}"
+    of = f"{many(len(loaded), 'budget')} of {many(len({slo for slo, *_ in loaded}), 'SLO')}"
     if settings.clock == "telemetry":
         upto = f", up to {moment(minute_ns)} UTC by the senders' time" if minute_ns else ""
         return Finding(_SUBJECT, State.NO_DATA, f"{of}{upto}: how late that is can't be told")
@@ -80,7 +81,3 @@ def _running(
         seen = f"{of} are evaluated, and they are not those of these settings"
         return Finding(_SUBJECT, State.WARN, seen, _RESTART)
     return Finding(_SUBJECT, State.OK, f"{of}, evaluated up to {moment(minute_ns)} UTC")
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -40,6 +40,11 @@ def _three(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def many(count: int, what: str) -> str:
+    """`1 SLO`, `12 SLOs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def share(part: float) -> str:
     """A share as per cent: `12.3 %`."""
     return f"{round(part * 100, 1) + 0.0:.1f} %"  # + 0.0: never -0.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailburn.app.terminal.text import duration, harmless, share
+from tailburn.app.terminal.text import duration, harmless, many, share
 
 
 @given(st.text())
@@ -41,3 +41,7 @@ def test_a_duration_has_three_digits_and_a_unit(seconds: float | None, shown: st
 )
 def test_a_share_is_in_per_cent_and_never_minus_nothing(part: float, shown: str) -> None:
     assert share(part) == shown
+
+
+def test_one_of_a_thing_is_no_plural() -> None:
+    assert [many(count, "SLO") for count in (0, 1, 1_200)] == ["0 SLOs", "1 SLO", "1,200 SLOs"]
