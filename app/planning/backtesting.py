@@ -100,14 +100,10 @@ def _fired(slos: Sequence[Slo], counted: Counted) -> tuple[Fired, ...]:
 def of_store(slos: Sequence[Slo], stretch: Stretch, since_ns: int, to_last: bool) -> Counted:
     """The requests of a stretch judged; `since_ns`: before it is only what is looked back to.
 
-    `to_last`: it ends with the last request, not with a hole.
+    `to_last`: it ends with the last request, not with a hole. Raises UserError for an SLO on
+    a source that is not this service.
     """
-    foreign = [slo.name for slo in slos if slo.source is not None]
-    if foreign:
-        raise UserError(
-            f"{foreign[0]}: rests on a source that the store does not hold; a backtest is of what "
-            "the service counts itself"
-        )
+    require_own(slos, "that the store does not hold")
     presence, parts = Presence(stretch.since_ns, stretch.until_ns), []
     for rows in stretch.rows(columns_for(slos), "judging requests"):
         presence.take(rows["received_ns"].to_numpy())
@@ -127,6 +123,16 @@ def of_store(slos: Sequence[Slo], stretch: Stretch, since_ns: int, to_last: bool
     if not len(deadlines):
         missing.append("deadlines: the service counted none for these SLOs")
     return Counted(past, tuple(missing))
+
+
+def require_own(slos: Sequence[Slo], which: str) -> None:
+    """Raises UserError where an SLO rests on a source; `which` one, as a part of the sentence."""
+    for slo in slos:
+        if slo.source is not None:
+            raise UserError(
+                f"{slo.name}: rests on a source {which}; a backtest is of what the service counts "
+                "itself"
+            )
 
 
 def _deadlines(stretch: Stretch, slos: Sequence[Slo]) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tailburn.app.calculators.words import percent, span
 from tailburn.app.errors import UserError
-from tailburn.app.planning.backtesting import WARM_NS, Counted
+from tailburn.app.planning.backtesting import WARM_NS, Counted, require_own
 from tailburn.app.planning.prometheus.asking import MINUTE_S, Asking
 from tailburn.app.planning.prometheus.counters import Counters, read_counters
 from tailburn.app.planning.prometheus.gauges import InFlight
@@ -40,12 +40,7 @@ def of_prometheus(
 
     Raises UserError where it is no Prometheus, or has nothing of these SLOs.
     """
-    foreign = [slo.name for slo in slos if slo.source is not None]
-    if foreign:
-        raise UserError(
-            f"{foreign[0]}: rests on a source of its own; a backtest is of what the service counts "
-            "itself"
-        )
+    require_own(slos, "of its own")
     since, until = -(-since_ns // MINUTE_NS), until_ns // MINUTE_NS
     if since >= until:
         raise UserError("no data: want a whole minute that is past between --since and --until")
