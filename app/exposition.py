@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailburn.app.text_format import head, labels_text
 from tailburn.engine import histogram, rollup
 from tailburn.engine.names import (
     CLOCK_METRICS,
@@ -130,28 +131,22 @@ class RequestSeries:
         pieces = []
         for metric, help_text in CLOCK_METRICS.values():
             if metric in self._histograms:
-                pieces.append(f"# HELP {metric} {help_text}\n# TYPE {metric} histogram\n")
+                pieces.append(head(metric, "histogram", help_text))
                 series = self._histograms[metric].items()
                 pieces += [h.rendered() for (_, *values), h in series if shown(tuple(values))]
         return pieces
 
     def _rendered_requests(self, shown: _Shown) -> list[str]:
-        head = (
-            f"# HELP {REQUESTS_METRIC} Requests closed, late versions not counted.\n"
-            f"# TYPE {REQUESTS_METRIC} counter\n"
-        )
-        return [head] + [
+        help_text = "Requests closed, late versions not counted."
+        return [head(REQUESTS_METRIC, "counter", help_text)] + [
             f"{REQUESTS_METRIC}{{{_labels(values)}}} {count}\n"
             for values, count in self._requests.items()
             if shown(values)
         ]
 
     def _rendered_hops(self, shown: _Shown) -> list[str]:
-        head = (
-            f"# HELP {HOP_METRIC} Own time of each hop, before the first token and after it.\n"
-            f"# TYPE {HOP_METRIC} counter\n"
-        )
-        return [head] + [
+        help_text = "Own time of each hop, before the first token and after it."
+        return [head(HOP_METRIC, "counter", help_text)] + [
             f"{HOP_METRIC}{{{PHASE_LABEL}={quoted(phase)},{HOP_LABEL}={quoted(hop)},"
             f"{_labels(values)}}} {seconds}\n"
             for (phase, hop, values), seconds in self._hop_seconds.items()
@@ -169,8 +164,7 @@ def _prefixes(metric: str, vantage: str, values: Values) -> list[str]:
 
 
 def _labels(values: Values) -> str:
-    pairs = zip(ROLLUP_DIMENSIONS, values, strict=True)
-    return ",".join(f"{name}={quoted(value)}" for name, value in pairs)
+    return labels_text(dict(zip(ROLLUP_DIMENSIONS, values, strict=True)))
 
 
 def _metric_of_column() -> dict[str, tuple[str, str]]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tailburn.app.answers.scaling import is_seen
+from tailburn.app.text_format import gauge
 from tailburn.engine.gauges import Key
 from tailburn.engine.names import SLO_IN_FLIGHT_METRIC, SLO_LABEL
 from tailburn.engine.slo.model import Slo
-from tailburn.rules.promql import quoted
 
 HELP: Final = "Requests that engines and gateways have and that have not finished."
 
@@ -21,10 +21,5 @@ def in_flight_text(
     for (name, values), count in counts.items():
         by = dict(zip(named[name].by, values, strict=True))
         if is_seen(named[name], by, tenant):
-            told = {SLO_LABEL: name, **by}
-            labels = ",".join(f"{label}={quoted(value)}" for label, value in told.items())
-            samples.append(f"{SLO_IN_FLIGHT_METRIC}{{{labels}}} {float(count)!r}\n")
-    if not samples:
-        return ""
-    metric = SLO_IN_FLIGHT_METRIC
-    return f"# HELP {metric} {HELP}\n# TYPE {metric} gauge\n" + "".join(samples)
+            samples.append(({SLO_LABEL: name, **by}, float(count)))
+    return gauge(SLO_IN_FLIGHT_METRIC, HELP, samples)

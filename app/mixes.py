@@ -4,10 +4,11 @@ Shown as gauges; what moved is told in the log once, and again when it moved bac
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tailburn.app.answers.mixes import mix_rows, moved, told
+from tailburn.app.text_format import Sample, gauge
 from tailburn.engine.names import (
     MEASURE_LABEL,
     SLO_LABEL,
@@ -17,7 +18,6 @@ from tailburn.engine.names import (
 from tailburn.engine.slo.mix import Verdict
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Store
-from tailburn.rules.promql import quoted
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,10 @@ class MixWatch:
     def render(self, tenant: str | None = None) -> str:
         """In the Prometheus text format, without what too few requests tell of."""
         known = [row for row in self._seen_by(tenant) if row["psi"] is not None]
-        return "".join(_lines(known)) if known else ""
+        return "".join(
+            gauge(metric, help_text, (_sample(metric, row) for row in known))
+            for metric, help_text in _GAUGES.items()
+        )
 
     def _seen_by(self, tenant: str | None) -> list[dict[str, Any]]:
         return [r for r in self._rows if tenant in (None, self._tenants[r["slo"]])]
@@ -66,11 +69,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str]:
     return row["slo"], row["of"]
 
 
-def _lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for metric, help_text in _GAUGES.items():
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} gauge\n"
-        for row in rows:
-            labels = f"{SLO_LABEL}={quoted(row['slo'])},{MEASURE_LABEL}={quoted(row['of'])}"
-            moved = int(row["verdict"] == Verdict.MOVED)
-            value = row["psi"] if metric == SLO_MIX_INDEX_METRIC else moved
-            yield f"{metric}{{{labels}}} {value}\n"
+def _sample(metric: str, row: dict[str, Any]) -> Sample:
+    moved = int(row["verdict"] == Verdict.MOVED)
+    value = row["psi"] if metric == SLO_MIX_INDEX_METRIC else moved
+    return {SLO_LABEL: row["slo"], MEASURE_LABEL: row["of"]}, value

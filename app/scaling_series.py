@@ -7,6 +7,7 @@ import numpy as np
 
 from tailburn.app.answers.scaling import is_seen
 from tailburn.app.scaling import Scaling
+from tailburn.app.text_format import Sample, gauge
 from tailburn.engine.names import (
     SCALE_GATED_RECORD,
     SCALE_HOLD_RECORD,
@@ -18,7 +19,6 @@ from tailburn.engine.names import (
     SLO_LABEL,
     scale_metric,
 )
-from tailburn.rules.promql import quoted
 
 HELP: Final = {
     SCALE_TTFT_RECORD: "p99 TTFT of 5 minutes over what adds replicas; 0 with too few requests.",
@@ -35,20 +35,16 @@ def scaling_text(scaling: Scaling, now_ns: int, tenant: str | None = None) -> st
     """In the Prometheus text format, one tenant's or all; what is not known has no sample."""
     if not scaling.is_fresh(now_ns):
         return ""
-    return "".join(line for record in HELP for line in _gauge(scaling, record, tenant))
+    return "".join(
+        gauge(scale_metric(record), help_text, _samples(scaling, record, tenant))
+        for record, help_text in HELP.items()
+    )
 
 
-def _gauge(scaling: Scaling, record: str, tenant: str | None) -> Iterator[str]:
-    metric = scale_metric(record)
-    samples = []
+def _samples(scaling: Scaling, record: str, tenant: str | None) -> Iterator[Sample]:
     for standing in scaling.standings:
         slo, values = standing.terms.slo, standing.values[record]
         for row in np.flatnonzero(~np.isnan(values)).tolist():
             by = dict(zip(slo.by, standing.by[row], strict=True))
             if is_seen(slo, by, tenant):
-                told = {SLO_LABEL: slo.name, **by}
-                labels = ",".join(f"{name}={quoted(value)}" for name, value in told.items())
-                samples.append(f"{metric}{{{labels}}} {float(values[row])!r}\n")
-    if samples:
-        yield f"# HELP {metric} {HELP[record]}\n# TYPE {metric} gauge\n"
-        yield from samples
+                yield {SLO_LABEL: slo.name, **by}, float(values[row])

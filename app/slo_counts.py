@@ -1,12 +1,13 @@
 """Series of an SLO and their counts, and how `/metrics` shows them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from tailburn.app.tenants import is_seen_by
+from tailburn.app.text_format import head, labels_text
 from tailburn.engine.excess import PLACES
 from tailburn.engine.names import (
     DEFINITION_LABEL,
@@ -28,7 +29,6 @@ from tailburn.engine.slo.lateness import DEADLINE
 from tailburn.engine.slo.model import Calendar, Slo
 from tailburn.engine.slo.slowness import Slowness
 from tailburn.engine.store.state.shown import SeriesKey
-from tailburn.rules.promql import quoted
 
 _COUNTERS: Final = {
     SLO_REQUESTS_METRIC: "Requests with a verdict; the first version of each.",
@@ -76,7 +76,7 @@ class Series:
 
     @cached_property
     def labels(self) -> str:
-        return _text(
+        return labels_text(
             {
                 SLO_LABEL: self.key.slo,
                 OBJECTIVE_LABEL: self.key.objective,
@@ -110,7 +110,7 @@ def series_text(seen: Sequence[Series], zero: set[SeriesKey], now_ns: int) -> st
 
 def _counters(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
     for index, (metric, help_text) in enumerate(_COUNTERS.items()):
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} counter\n"
+        yield head(metric, "counter", help_text)
         for series in seen:
             value = 0 if series.key in zero else series.counts[index]
             yield f"{metric}{{{series.labels}}} {value}\n"
@@ -121,7 +121,7 @@ def _periods(seen: Sequence[Series], now_ns: int) -> Iterator[str]:
     if not of_calendars:
         return
     for metric, (index, help_text) in _GAUGES.items():
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} gauge\n"
+        yield head(metric, "gauge", help_text)
         for series in of_calendars:
             yield f"{metric}{{{series.labels}}} {series.period.counts(now_ns)[index]}\n"
 
@@ -131,29 +131,24 @@ def _slow(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
     slow = [(series, series.slowness) for series in seen if series.slowness is not None]
     if not slow:
         return
-    yield f"# HELP {SLO_SLOW_SECONDS_METRIC} What slow requests took over the baseline, by hop.\n"
-    yield f"# TYPE {SLO_SLOW_SECONDS_METRIC} counter\n"
+    by_hop = "What slow requests took over the baseline, by hop."
+    yield head(SLO_SLOW_SECONDS_METRIC, "counter", by_hop)
     for series, slowness in slow:
         for hop, ns in zip(PLACES, slowness.slow_ns.tolist(), strict=True):
-            labels = _text({SLO_LABEL: series.key.slo, HOP_LABEL: hop, **dict(series.key.by)})
+            labels = labels_text({SLO_LABEL: series.key.slo, HOP_LABEL: hop, **dict(series.key.by)})
             seconds = 0.0 if series.key in zero else ns / 1e9
             yield f"{SLO_SLOW_SECONDS_METRIC}{{{labels}}} {seconds}\n"
-    yield f"# HELP {SLO_EXCESS_SECONDS_METRIC} The same, of all hops together.\n"
-    yield f"# TYPE {SLO_EXCESS_SECONDS_METRIC} counter\n"
+    yield head(SLO_EXCESS_SECONDS_METRIC, "counter", "The same, of all hops together.")
     for series, slowness in slow:
-        labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
+        labels = labels_text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
         seconds = 0.0 if series.key in zero else slowness.excess_ns / 1e9
         yield f"{SLO_EXCESS_SECONDS_METRIC}{{{labels}}} {seconds}\n"
 
 
 def _late(seen: Sequence[Series], zero: set[SeriesKey]) -> Iterator[str]:
     for metric, (index, help_text) in _DEADLINES.items() if seen else ():
-        yield f"# HELP {metric} {help_text}\n# TYPE {metric} counter\n"
+        yield head(metric, "counter", help_text)
         for series in seen:
-            labels = _text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
+            labels = labels_text({SLO_LABEL: series.key.slo, **dict(series.key.by)})
             value = 0 if series.key in zero else series.counts[index]
             yield f"{metric}{{{labels}}} {value}\n"
-
-
-def _text(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={quoted(value)}" for name, value in labels.items())
