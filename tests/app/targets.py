@@ -15,11 +15,31 @@ def saved(name: str) -> bytes:
     return gzip.decompress((SCRAPES / f"{name}.prom.gz").read_bytes())
 
 
+class Handler(BaseHTTPRequestHandler):
+    """Says nothing of what it is asked."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def listening(handler: type[Handler]) -> Iterator[str]:
+    """The `host:port` at which it answers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @contextmanager
 def answering(body: bytes) -> Iterator[str]:
     """The `host:port` of a target that answers so."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Saved(Handler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
             self.do_GET()
@@ -31,15 +51,5 @@ def answering(body: bytes) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Saved) as address:
+        yield address

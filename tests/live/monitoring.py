@@ -5,13 +5,12 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
 
+from tests.app.targets import Handler, listening
 from tests.live.service import free_ports, until
 
 _INTERVAL = re.compile(r"^(    interval: ).*$", re.M)
@@ -73,21 +72,14 @@ def paging() -> Iterator[tuple[str, Pager]]:
     """The address of a webhook, and what it is told."""
     pager = Pager()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Told(Handler):
         def do_POST(self) -> None:
             pager.told.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *of: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/", pager
-        finally:
-            server.shutdown()
+    with listening(Told) as address:
+        yield f"http://{address}/", pager
 
 
 @contextmanager

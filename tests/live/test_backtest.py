@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +35,7 @@ from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import selector
 from tests.app.conftest import Run
 from tests.app.conftest import run as run
+from tests.app.planning.answers import iso, told
 from tests.app.verdicts import verdict, verdicts
 from tests.engine.store.samples import HOUR_NS, MINUTE_NS, T0
 from tests.engine.suggest.rows import healthy
@@ -195,20 +195,6 @@ def added(table: pa.Table, keys: list[str], values: list[str]) -> list[dict[str,
 
 def minute_of(column: pa.ChunkedArray) -> Any:
     return (column.to_numpy() - T0) // MINUTE_NS
-
-
-def iso(ns: int) -> str:
-    return datetime.fromtimestamp(ns // 10**9, UTC).isoformat()
-
-
-def told(run: Run, *flags: object) -> dict[str, list[dict[str, Any]]]:
-    answer = run("backtest", *flags, "--json")
-    assert answer.code == 0, answer.err
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in answer.out.splitlines():
-        row = json.loads(line)
-        found.setdefault(row["type"], []).append(row)
-    return found
 
 
 def test_the_same_history_says_the_same_from_a_prometheus_as_from_a_store(

@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from tailburn.app.prometheus_api import PrometheusApi
+from tests.app.targets import answering
 from tests.live.monitoring import Prometheus, prometheus
 from tests.live.service import run, until
 
@@ -40,28 +38,6 @@ vllm:time_to_first_token_seconds_sum{model_name="m"} 2
 """
 
 
-@contextmanager
-def exposing(text: str) -> Iterator[str]:
-    """The host and port at which an engine shows its metrics."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *of: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-
-
 @pytest.fixture(scope="module")
 def scraping(
     tmp_path_factory: pytest.TempPathFactory, need_program: Callable[[str], str]
@@ -70,7 +46,7 @@ def scraping(
     (folder / "rules").mkdir()
     program = need_program("prometheus")
     with (
-        exposing(SCRAPED) as target,
+        answering(SCRAPED.encode()) as target,
         prometheus(program, folder, folder / "rules", target) as running,
     ):
         until(lambda: bool(running.query("vllm:time_to_first_token_seconds_count")), 60)

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
+
+from tests.app.targets import Handler, listening
 
 _QUERY = re.compile(
     r"(?:(?P<added>count|sum)(?: by \((?P<by>.*?)\))? \(?|count\()?"
@@ -84,7 +84,7 @@ def _told(data: object) -> tuple[int, bytes]:
 def serving(canned: Canned) -> Iterator[str]:
     """Its address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:
             self._answer({})
 
@@ -102,12 +102,5 @@ def serving(canned: Canned) -> Iterator[str]:
             with suppress(ConnectionError):  # whoever asked has heard enough
                 self.wfile.write(body)
 
-        def log_message(self, *of: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
+    with listening(Answering) as address:
+        yield f"http://{address}"

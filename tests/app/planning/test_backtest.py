@@ -1,8 +1,6 @@
 """`tailburn backtest`: a fault of a stored day is found, and the rest is told."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +10,7 @@ import pytest
 from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
 from tests.app.conftest import Run
+from tests.app.planning.answers import iso, told
 from tests.engine.store.samples import HOUR_NS, MINUTE_NS, T0
 from tests.engine.suggest.rows import healthy
 
@@ -50,29 +49,13 @@ def slo(tmp_path: Path) -> Path:
     return tmp_path / "slo.yaml"
 
 
-def _iso(ns: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(ns // 10**9, UTC).isoformat()
-
-
 @pytest.fixture
 def incidents(tmp_path: Path) -> Path:
     file = tmp_path / "incidents.csv"
     quiet = (T0 + 2 * HOUR_NS, T0 + 2 * HOUR_NS + 30 * MINUTE_NS)
-    rows = [f"{_iso(b)},{_iso(e)},{name}" for (b, e), name in ((FAULT, "slow"), (quiet, "none"))]
+    rows = [f"{iso(b)},{iso(e)},{name}" for (b, e), name in ((FAULT, "slow"), (quiet, "none"))]
     file.write_text("start,end,name\n" + "\n".join(rows) + "\n")
     return file
-
-
-def told(run: Run, *flags: object) -> dict[str, list[dict[str, Any]]]:
-    answer = run("backtest", *flags, "--json")
-    assert answer.code == 0, answer.err
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in answer.out.splitlines():
-        row = json.loads(line)
-        found.setdefault(row["type"], []).append(row)
-    return found
 
 
 def test_the_fault_is_paged_and_the_quiet_incident_is_missed(
@@ -104,7 +87,7 @@ def test_the_budget_falls_with_the_fault(run: Run, day: Path, slo: Path) -> None
 
 
 def test_before_the_time_is_looked_back_to_and_not_judged(run: Run, day: Path, slo: Path) -> None:
-    found = told(run, slo, "--store", day, "--since", _iso(FAULT[1] + HOUR_NS))
+    found = told(run, slo, "--store", day, "--since", iso(FAULT[1] + HOUR_NS))
     assert all(row["end_ns"] is None or row["end_ns"] > FAULT[1] for row in found.get("alert", []))
     [score] = found["score"]
     assert score["since_ns"] == FAULT[1] + HOUR_NS

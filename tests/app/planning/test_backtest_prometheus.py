@@ -1,9 +1,7 @@
 """`tailburn backtest --prometheus`: answers of one, in and out of shape."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +18,9 @@ from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.slo.parse import parse
 from tests.app.conftest import Result, Run
+from tests.app.planning.answers import Rows, iso, rows_by_type
 from tests.app.planning.canned import Canned, serving
+from tests.engine.store.samples import MINUTE_NS
 
 BEGIN: Final = 28_000_080  # minutes since the epoch, a whole hour
 MINUTES: Final = 5 * 60
@@ -45,16 +45,11 @@ class Place:
     slo: Path
 
     def backtest(self, *flags: object) -> Result:
-        times = ("--since", iso(BEGIN), "--until", iso(BEGIN + MINUTES))
+        times = ("--since", utc(BEGIN), "--until", utc(BEGIN + MINUTES))
         return self.run("backtest", self.slo, "--prometheus", self.url, *times, *flags)
 
-    def rows(self, *flags: object) -> dict[str, list[Row]]:
-        answer = self.backtest(*flags, "--json")
-        assert answer.code == 0, answer.err
-        found: dict[str, list[Row]] = {}
-        for row in map(json.loads, answer.out.splitlines()):
-            found.setdefault(row["type"], []).append(row)
-        return found
+    def rows(self, *flags: object) -> Rows:
+        return rows_by_type(self.backtest(*flags, "--json"))
 
     def scraped(self, bad_ratio: float = 1.0, **labels: str) -> None:
         """Every counter of the SLO: 100 requests a minute, in an outage so many of them bad."""
@@ -90,12 +85,12 @@ def place(run: Run, tmp_path: Path) -> Iterator[Place]:
         yield Place(run, canned, url, tmp_path / "chat.yaml")
 
 
-def iso(minute: int) -> str:
-    return datetime.fromtimestamp(minute * 60, UTC).isoformat()
+def utc(minute: int) -> str:
+    return iso(minute * MINUTE_NS)
 
 
 def minute(ns: int) -> int:
-    return ns // 60_000_000_000 - BEGIN
+    return ns // MINUTE_NS - BEGIN
 
 
 def ended(alert: Row) -> int:
@@ -222,7 +217,7 @@ def test_a_value_of_by_that_ends_alone_is_told(place: Place) -> None:
 
 def test_the_time_before_the_first_value_is_not_told_of(place: Place) -> None:
     place.scraped(0.0)
-    since = ("--since", iso(BEGIN - 600))
+    since = ("--since", utc(BEGIN - 600))
     [score] = place.rows(*since)["score"]
     assert minute(score["since_ns"]) == 0
     assert any(line.startswith("before ") for line in score["not_judged"])
@@ -306,10 +301,10 @@ def test_an_slo_that_was_defined_otherwise_is_told(place: Place) -> None:
 
 def test_a_time_without_a_value_is_told(place: Place) -> None:
     place.scraped()
-    far = ("--since", iso(BEGIN + 60 * 24 * 30), "--until", iso(BEGIN + 60 * 24 * 30 + 60))
+    far = ("--since", utc(BEGIN + 60 * 24 * 30), "--until", utc(BEGIN + 60 * 24 * 30 + 60))
     answer = place.backtest(*far)
     assert answer.code == 2 and "no data: 127.0.0.1:" in answer.err
-    near = ("--since", iso(BEGIN + MINUTES + 60), "--until", iso(BEGIN + MINUTES + 120))
+    near = ("--since", utc(BEGIN + MINUTES + 60), "--until", utc(BEGIN + MINUTES + 120))
     answer = place.backtest(*near)
     assert answer.code == 2 and "no data: the last value of these counters is of" in answer.err
 
