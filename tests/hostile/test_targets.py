@@ -21,10 +21,10 @@ from tests.live.kept import asked
 from tests.live.service import Service, living, run, until
 from tests.live.told import BEGIN_NS, CLOSES, MINUTE_NS, SLOW_AT, Sender, course
 
-EVERY_S = 6.0
+EVERY_S = 10.0
 """A round, and how long an answer may take: much longer than one that comes does."""
 
-CHECK_S = 20.0
+CHECK_S = 30.0
 """So long `signals check` waits: it runs beside the service, and reads all at once."""
 
 ROUNDS = 3
@@ -57,7 +57,8 @@ _SERIES_OF = """
 _FLIPS = "SELECT at_ns, alertname, severity FROM alert_flips WHERE new = 'firing' ORDER BY at_ns"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
     bad, good = of_every_kind(EVERY_S), Bad(says(GOOD), "")
     with listening_all({"good": good, "crowded": says(CROWDED), **bad}) as addresses:
