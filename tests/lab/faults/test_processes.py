@@ -27,6 +27,7 @@ def test_a_host_short_of_cpu_widens_the_gap_between_steps() -> None:
     assert medium.part(HOST) > 6 * quiet.part(HOST)
     assert medium.offered == quiet.offered and medium.count(e.N_PREEMPTIONS) == 0
     assert rising(*(seen.tpot(50) for seen in trial.all()))
+    assert 1.5 * quiet.itl_max(50) < medium.itl_max(50) < 1.9 * quiet.itl_max(50)
 
 
 def test_a_slow_host_is_told_from_slow_collectives_by_where_a_step_s_time_goes() -> None:
