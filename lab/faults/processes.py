@@ -23,9 +23,9 @@ S10 = Scenario(
     title="Engines' hosts are short of CPU: a quota, or threads beyond it",
     broken="CPU time of everything on engines' hosts x 3, 7, 16 (weak, medium, strong)",
     expect="TPOT x 1.6, 3, 7.6 and TTFT p50 x 1.4, 2.3, 4.9 (weak, medium, strong); at medium "
-    "longest gaps x 1.7 at p50, steps x 2 of what their batch predicts, the host's part of them from 16 to 44 %. GPUs "
-    "idle between steps, throttling counts; collectives and kernels take as long as they "
-    "did for such a batch.",
+    "longest gaps x 1.7 at p50, steps x 2 of what their batch predicts, the host's part of "
+    "them from 16 to 44 %. GPUs idle between steps, throttling counts; collectives and kernels "
+    "take as long as they did for such a batch.",
     why="Between two steps the CPU schedules, samples and launches, 2 ms on a healthy host and "
     "some for each sequence; the GPU waits for it. Requests stay longer, so the batch grows, and "
     "with it the CPU's own part.",

@@ -108,7 +108,9 @@ GROUNDS: Final[Mapping[str, tuple[Group, ...]]] = MappingProxyType(
     {
         "S1": _of("hop:queue requests_waiting", "offered_requests offered_tokens"),
         "S2": _of("hop:retry hop:queue attempts requests_waiting", "attempts hop:retry"),
-        "S3": _of("hop:queue requests_waiting requests_running orphans", "gateway_inflight orphans"),
+        "S3": _of(
+            "hop:queue requests_waiting requests_running orphans", "gateway_inflight orphans",
+        ),
         "S4": _of("hop:queue requests_waiting", "request_share"),
         "S5": _of("hop:decode itl_max tpot", "step_tokens prompt_tokens"),
         "S6": _of("hop:decode tpot", "context_tokens tenant_share kv_usage_ratio"),
@@ -123,7 +125,9 @@ GROUNDS: Final[Mapping[str, tuple[Group, ...]]] = MappingProxyType(
         "S15": _of("hop:prefill ttft", "prefix_cache_hit_ratio computed_tokens"),
         "S16": _of("hop:kv_load", "kv_load_bandwidth external_hits hop:kv_load"),
         "S17": _of("hop:kv_transfer kv_transfer_time", "kv_transfer_time rdma_bytes tcp_bytes"),
-        "S18": _of("hop:decode hop:prefill decode_residual", "collective_time nvlink_bytes pcie_bytes"),
+        "S18": _of(
+            "hop:decode hop:prefill decode_residual", "collective_time nvlink_bytes pcie_bytes",
+        ),
         "S19": _of("hop:decode hop:prefill decode_residual", "ib_errors ib_wait"),
         "S20": _of("hop:decode hop:prefill decode_residual", "collective_skew sm_clock"),
         "S21": _of("hop:tokenizer", "hop:tokenizer host_cpu scrape_late"),

@@ -48,8 +48,8 @@ SPOKEN: Final[Mapping[str, str]] = {
     "batch_share": r"batch share",
     "priority": r"priority",
     "step_tokens": r"tokens per step|token budget",
-    "prefill_residual": r"prefill.*(predict|expected)|have to compute|same clock|part.* that compute"
-    r"|prefill and (tpot|step time) up|prefill x",
+    "prefill_residual": r"prefill.*(predict|expected)|have to compute|same clock"
+    r"|part.* that compute|prefill and (tpot|step time) up|prefill x",
     "decode_residual": r"steps?.* (longer|of what).*predict|kernels take longer|step time up"
     r"|tpot up alike",
     "tokens_per_step": r"tokens a step|tokens per step",
