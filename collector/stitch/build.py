@@ -36,7 +36,7 @@ from tailburn.collector.stitch.tree import (
     mix,
 )
 from tailburn.collector.stitch.tries import find_tries
-from tailburn.collector.stitch.unknown import find_unknown, take_away
+from tailburn.collector.stitch.unknown import find_unknown, set_way_in, take_away
 from tailburn.collector.stitch.vantage import (
     AT_CLIENT,
     AT_GATEWAY,
@@ -151,6 +151,8 @@ def build(
     decode_ns[:] = 0
     unknown = np.empty(len(HOPS), np.int8)
     find_unknown(narrow, parent, member, count, anchor, hop, start, lost, unknown)
+    if headless:
+        set_way_in(narrow, member, count, hop, start, lost, gateway, unknown)
     v = _outermost_measured(vantage)
     out[at.O_FIRST] = 0
     if v >= 0:

@@ -67,6 +67,16 @@ def find_unknown(
 
 
 @inlined
+def set_way_in(
+    narrow: N, member: W, count: Int, hop: W, start: W, lost: I8, g: Int, unknown: I8
+) -> None:
+    """Set `unknown` for what led to server `g`, where the one that the request came to is lost."""
+    outside = _next_outside(narrow, member, count, hop, start, lost, g)
+    if outside >= 0 and narrow[outside, ROLE] == EDGE:
+        unknown[hop[outside]] = 1
+
+
+@inlined
 def _set_callers(narrow: N, member: W, count: Int, hop: W, lost: I8, k: Int, unknown: I8) -> None:
     """Set `unknown` for the hop whose server, or client, made call `k`."""
     for i in range(count):

@@ -45,15 +45,19 @@ def listen(
 
 
 def lost(heard: Iterable[Heard], totals: Callable[[], Mapping[str, int]]) -> int:
-    """Spans acknowledged that the balance lacks, once nothing is open any more."""
+    """Spans acknowledged that the balance lacks, once nothing is open any more.
+
+    However slow the machine is: it is waited for as long as the balance still moves. Raises
+    TimeoutError with the balance where it stands still.
+    """
     least = sum(h.fed.telemetry.spans for h in heard)
-
-    def settled() -> bool:
-        now = totals()
-        return not now["open"] and now["received"] >= least
-
-    until(settled)
     now = totals()
+    while now["open"] or now["received"] < least:
+        try:
+            until(lambda before=now: totals() != before)  # type: ignore[misc]
+        except TimeoutError as error:
+            raise TimeoutError(f"{least} spans were sent, and it stands at {now}") from error
+        now = totals()
     kept = ("stored", "folded", "duplicate", "sampled_out")
     return now["received"] - sum(now[name] for name in kept)
 

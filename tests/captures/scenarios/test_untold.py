@@ -86,6 +86,25 @@ def test_a_router_without_a_gateway_is_where_the_request_came_in() -> None:
     expect(standing(rows_of([at(2, *spans)])), {"e2e_gateway_s": 0.81, "completeness": "complete"})
 
 
+def test_before_a_router_that_may_not_be_the_first_nobody_is_known_to_hold_the_time() -> None:
+    """The gateway's own span and its call are lost; its guardrail betrays that it was there."""
+    router = replace(LOST_GATEWAY[3], parent="asks")
+    checked = Span(
+        "check", "check", 20, 30, "never came", service="gateway",
+        scope="openinference.instrumentation.x", attributes={"openinference.span.kind": "GUARDRAIL"},
+    )  # fmt: skip
+    spans = [*LOST_GATEWAY[:2], checked, router, LOST_GATEWAY[4]]
+    expect(
+        standing(rows_of([at(2, *spans)])),
+        {
+            "missing": Holding("gateway"),
+            "ttft_client_to_gateway_s": None,
+            "ttft_client_to_router_s": None,
+            "ttft_prefill_s": 0.115,
+        },
+    )
+
+
 def test_a_gateways_first_message_that_comes_after_the_clients_is_not_its_first() -> None:
     told = [call(0, 1000, 300), gateway(10, 990), call_out(15, 280), engine(20, 220, 950)]
     told += [body_sent(310), body_sent(320, 1), body_sent(960, 2)]
