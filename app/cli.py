@@ -145,6 +145,7 @@ def demo(
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Delete what an earlier demo left in the folder.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Serve a simulated fleet: a day that is well, then a fault, then real time.
 
@@ -164,7 +165,7 @@ def demo(
         os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
         from tailburn.app.demo.fleet import Story, serve_story
 
-        serve_story(settings, Story(fault, severity.value, hours, recorded), afresh)
+        serve_story(settings, Story(fault, severity.value, hours, recorded, json), afresh)
 
 
 @cli.command()

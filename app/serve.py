@@ -141,6 +141,11 @@ class Service:
         self._collecting: Collecting | None = None
         self._not_ready: str | None = "starting"
 
+    @property
+    def evaluating(self) -> Evaluating:
+        """The alerts of its SLOs."""
+        return self._evaluating
+
     @classmethod
     async def open(cls, settings: Settings, stack: AsyncExitStack) -> "Service":
         """Check all that can be checked before anything is touched. Raises UserError."""

@@ -37,7 +37,7 @@ def compare_rows(
     `question.window` must have both ends. Raises StoreError.
     """
     now, before = _requests(store, question), _requests(store, question.earlier(ago_ns))
-    rows = [row for clock in CLOCKS for row in _band_rows(now, before, clock, q)]
+    rows = [row for clock in CLOCKS for row in band_rows(now, before, clock, q)]
     if threshold_s is not None:
         rows += _bad_rows(bad_share(now, before, CLOCKS[0], threshold_s), _demand(now, before))
         rows += _queue_rows(now, before, question, threshold_s, budget_ratio)
@@ -88,7 +88,8 @@ def _queue_rows(
         }
 
 
-def _band_rows(now: pa.Table, before: pa.Table, clock: Clock, q: float) -> list[dict[str, Any]]:
+def band_rows(now: pa.Table, before: pa.Table, clock: Clock, q: float) -> list[dict[str, Any]]:
+    """What moved the mean of the band of one clock, the total last; empty: nothing measured."""
     found = band_change(now, before, clock, q)
     if found is None:
         return []

@@ -21,23 +21,23 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from tailburn.app.demo.burn import burn_table, burning
 from tailburn.app.demo.captured import CAPTURE, empty_store, print_answers
-from tailburn.app.demo.compare import Times, excess_now, says, tails_compared
+from tailburn.app.demo.compare import Times
+from tailburn.app.demo.saying import Saying, in_words, say, until_evaluated
 from tailburn.app.opening import store_of
 from tailburn.app.replay.taking import take
 from tailburn.app.serve import Service, serve_until_told
 from tailburn.app.settings import Settings
-from tailburn.app.terminal.output import draw, stderr, stdout
-from tailburn.app.terminal.tables import excess_table
+from tailburn.app.terminal.output import json_lines, stderr, stdout
 from tailburn.app.wind_tunnel.bar import far_bar
-from tailburn.engine.slo.model import Slo
-from tailburn.engine.store.api import Store, Window
+from tailburn.engine.store.api import Window
 
 log = logging.getLogger("tailburn")
 
 DEFAULT_FAULT: Final = "S23"
 QUIET: Final = "none"
+_OTHERS: Final = ("S1", "S2", "S10", "S14", "S18", "S21", "S23", "S24", "S25", "S29", "S31")
+"""What the end offers: each shows in another hop, or comes of another cause."""
 PAST_H: Final = 25.0
 BROKEN_BEFORE_S: Final = 1_500
 """Long enough for the quickest page of a wide budget."""
@@ -62,6 +62,13 @@ class Story:
     hours: float = PAST_H
     recorded: bool = True
     """Show a recorded run of a real engine first."""
+    json: bool = False
+    """What is said at the end as lines of JSON; all else goes to standard error."""
+
+    @property
+    def console(self) -> Console:
+        """Where it is told in words."""
+        return stderr() if self.json else stdout()
 
     @property
     def broken_at_ns(self) -> int:
@@ -95,7 +102,7 @@ def serve_story(settings: Settings, story: Story, afresh: bool = False) -> None:
         stack.callback(warming.terminate)
         shipped = stack.enter_context(as_file(files("tailburn.app.demo") / "slo"))
         if story.recorded:
-            _show_recorded(replace(settings, store=recorded))
+            _show_recorded(replace(settings, store=recorded), story.console)
         settings = replace(
             settings,
             clock="telemetry",
@@ -125,9 +132,8 @@ def beside(store: Path, what: str) -> Path:
     return store.with_name(f"{store.name}-{what}")
 
 
-def _show_recorded(settings: Settings) -> None:
+def _show_recorded(settings: Settings, told: Console) -> None:
     """The capture, taken into a store of its own."""
-    told = stdout()
     told.print("\nFirst a recorded run of a real engine: vLLM 0.32.0, overloaded in the middle.")
     stderr().print(_COMPILING)
     with as_file(files("tailburn.app.demo") / CAPTURE) as path:
@@ -140,7 +146,7 @@ def _show_recorded(settings: Settings) -> None:
 
 
 async def _show(service: Service, story: Story) -> None:
-    told = stdout()
+    told = story.console
     async with _lab(service, story) as lab:
         epoch_ns = await _until_live(lab, told)
         if epoch_ns is None:
@@ -150,9 +156,12 @@ async def _show(service: Service, story: Story) -> None:
         await _settle(service)
         now_ns, begun_ns = service.now_ns(), epoch_ns + story.broken_at_ns
         times = Times(Window(begun_ns - _HOUR_NS, begun_ns), Window(now_ns - _NOW_NS, now_ns))
-        store = service.collecting.store
-        await asyncio.to_thread(_print_state, store, service.slos, times, now_ns, told)
-        told.print(_what_next(service, story))
+        await until_evaluated(service.evaluating, now_ns)
+        truth = beside(service.settings.store, "truth")
+        said = await asyncio.to_thread(say, service, times, now_ns, truth, told)
+        told.print(_what_next(service, said))
+        if story.json:
+            json_lines(said.rows())
         await drained
 
 
@@ -214,39 +223,32 @@ async def _settle(service: Service) -> None:
         await asyncio.sleep(_STEP_S)
 
 
-def _print_state(
-    store: Store, slos: tuple[Slo, ...], times: Times, now_ns: int, told: Console
-) -> None:
-    told.print("The last five minutes against the hour before:")
-    draw(tails_compared(store, times), told)
-    told.print("What takes its budget, over the windows of the quickest page:")
-    burns = burning(store, slos, now_ns)
-    draw(burn_table(burns), told)
-    worst = max(burns, key=lambda each: each.burn or 0.0, default=None)
-    if worst is None:
-        return
-    rows = excess_now(store, times, worst.slo)
-    if rows:
-        told.print(f"What is over the promise of {worst.slo.name}, against what was within it:")
-        draw(excess_table(rows), told)
-    told.print(says(rows), style="bold")
-
-
-def _what_next(service: Service, story: Story) -> str:
+def _what_next(service: Service, said: Saying) -> str:
     folder, addresses = service.settings.store, service.addresses
-    broken = (
-        ""
-        if story.fault == QUIET
-        else f"""What is really broken:
-  .venv/bin/tailburn lab explain {story.fault}
+    broken = "".join(
+        f"""What is really broken:
+{in_words(truth)}
+  .venv/bin/tailburn lab explain {truth["scenario"]}
 """
+        for truth in said.truths
     )
     return f"""
 {broken}Fleet and service go on in real time; Ctrl-C ends both. In another terminal:
+  .venv/bin/tailburn alerts --store {folder}
   .venv/bin/tailburn hops --slowest 5% --since 20m --store {folder}
   .venv/bin/tailburn requests --since 20m --store {folder}
   curl {addresses["web"]}/metrics
-Other faults: .venv/bin/tailburn lab list, then tailburn demo --afresh --fault S1
+Other faults: {_others(said)}
+  .venv/bin/tailburn demo --afresh --fault {_OTHERS[0]}
+All of them: .venv/bin/tailburn lab list
 A real vLLM, recorded: .venv/bin/tailburn demo --capture
 Your own services: OTEL_EXPORTER_OTLP_ENDPOINT={addresses["OTLP/HTTP"]}
 """
+
+
+def _others(said: Saying) -> str:
+    """Some that show something else each, by id and name."""
+    from tailburn.lab.faults.catalogue import SCENARIOS
+
+    shown = {truth["scenario"] for truth in said.truths}
+    return ", ".join(f"{id} {SCENARIOS[id].name}" for id in _OTHERS if id not in shown)

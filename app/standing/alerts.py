@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from rich.table import Table
+
 from tailburn.app.answers.alerts import alert_rows
 from tailburn.app.asking import ask
 from tailburn.app.errors import UserError
@@ -40,7 +42,7 @@ def show_alerts(
         json_lines(shown)
         return
     if shown:
-        _draw(shown)
+        draw(alerts_table(shown), stdout())
     quiet = len(rows) - sum(row["status"] != Status.INACTIVE for row in rows)
     if quiet and not every:
         stderr().print(f"{quiet:,} more are not in trouble; --all shows them")
@@ -65,7 +67,8 @@ def _standing(store: Path) -> Standing:
         return Standing(None, {}) if state is None else Alerts(state).standing()
 
 
-def _draw(rows: Sequence[dict[str, Any]]) -> None:
+def alerts_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """A line for each alert; pages that fire stand out."""
     has_values = any(row["by"] for row in rows)
     names = ["state", "severity", "alert", "slo", "objective", *(["of"] if has_values else [])]
     drawn = table([*names, "windows", "since"], [])
@@ -76,4 +79,4 @@ def _draw(rows: Sequence[dict[str, Any]]) -> None:
         cells += [f"{row['long']} {row['short']}", moment(row["since_ns"]), row["why"]]
         is_grave = row["status"] in (Status.FIRING, Status.FROZEN) and row["severity"] == "page"
         drawn.add_row(*(plain(cell, "bold" if is_grave else "") for cell in cells))
-    draw(drawn, stdout())
+    return drawn

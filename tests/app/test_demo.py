@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bench.demo import shown
 from tailburn.app.demo.captured import until_closed
 from tailburn.collector.log import lock_store
 from tests.app.service import COMMAND, environment, refused
@@ -54,9 +55,22 @@ def test_a_fleet_lives_through_its_story_and_goes_on(tmp_path: Path) -> None:
     shown = _shown("--no-recorded", "--hours", "0.5", "--store", tmp_path / "demo")
     assert "gateway owns the excess. Look next: the gateway:" in shown, shown
     assert "FIRES" in shown
+    assert "Alerts that fire" in shown and "TailburnBudgetBurn" in shown
+    assert "S23, gateway buffering (strong; gateway gateway-1); it shows in gateway." in shown
     assert "tailburn lab explain S23" in shown
     truth = json.loads((tmp_path / "demo-truth" / "truth.json").read_text())
     assert [told["scenario"] for told in truth["truths"]] == ["S23"]
+
+
+@pytest.mark.timeout(600)
+def test_a_fault_of_the_kv_cache_pages_and_is_told_as_data() -> None:
+    """What is said, beside what is true: the queue is but the symptom of a full cache."""
+    found = shown("S14", hours=0.5, severity="strong")
+    assert found.is_whole
+    assert "TailburnBudgetBurn" in found.pages
+    (owner,), (truth,) = found.of("owner"), found.of("truth")
+    assert (owner["slo"], owner["objective"], owner["hop"]) == ("chat", "ttft_p95", "queue")
+    assert (truth["hop"], truth["verdict"]) == ("queue", "KV (capacity)")
 
 
 def test_an_unknown_fault_is_answered_with_the_nearest(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def test_before_a_router_that_may_not_be_the_first_nobody_is_known_to_hold_the_t
     router = replace(LOST_GATEWAY[3], parent="asks")
     checked = Span(
         "check", "check", 20, 30, "never came", service="gateway",
-        scope="openinference.instrumentation.x", attributes={"openinference.span.kind": "GUARDRAIL"},
+        scope="openinference.instrumentation.guardrails",
+        attributes={"openinference.span.kind": "GUARDRAIL"},
     )  # fmt: skip
     spans = [*LOST_GATEWAY[:2], checked, router, LOST_GATEWAY[4]]
     expect(
