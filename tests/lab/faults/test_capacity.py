@@ -167,3 +167,12 @@ def test_saved_replicas_are_back_before_the_cap_is_low_again() -> None:
     back = {t.end_ns for t in turns if t.knob in ("replica_down", "replica_draining")}
     assert len(back) == 1 and low - back.pop() == 100 * S
     assert _ready(trial.medium)[-1] == len(trial.fleet.replicas)
+
+
+def test_a_sweep_leaves_interactive_arrivals_as_they_were_and_a_surge_does_not() -> None:
+    sweep, surge = trial_of("S32"), trial_of("S1")
+    grown = [
+        len(_interactive(t.medium).attempts) / len(_interactive(t.quiet).attempts)
+        for t in (sweep, surge)
+    ]
+    assert grown[0] == pytest.approx(1.0, abs=0.05) and grown[1] > 1.2

@@ -95,3 +95,14 @@ def test_a_throttled_host_alone_has_no_more_structured_requests() -> None:
     share = [np.mean(s.attempts.structured) for s in (trial.quiet, trial.medium)]
     assert share[1] == pytest.approx(share[0], abs=0.02)
     assert _structured(trial.medium, 1).queue(50) < 200.0
+
+
+def test_a_grammar_burst_holds_up_structured_requests_and_a_slow_host_all_alike() -> None:
+    burst, host = trial_of("S28").medium, trial_of("S10").medium
+    waits = [
+        (seen.of(seen.attempts.structured == 1).queue(50), seen.of(seen.attempts.structured == 0))
+        for seen in (burst, host)
+    ]
+    (mine, others), (at_host, beside) = waits
+    assert mine > 1_000.0 > 2.0 * others.queue(50)
+    assert at_host < 2.0 * beside.queue(50) + 50.0
