@@ -61,10 +61,13 @@ class Past:
 
 
 def replay(slos: Sequence[Slo], past: Past, doing: str) -> tuple[Fired, ...]:
-    """What would have fired, in order of time; what still does at the end has none."""
+    """What would have fired, in order of time; what still does at the end has none.
+
+    `doing`: told to whoever waits; "" to nobody.
+    """
     run = _Run(slos, past)
     steps = range(past.since_ns, past.until_ns, _PART_NS)
-    with far_bar(stderr()) as bar:
+    with far_bar(stderr(), hidden=not doing) as bar:
         task = bar.add_task(doing, total=len(steps), far="")
         for begin in steps:
             end = min(begin + _PART_NS, past.until_ns)

@@ -4,27 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from tailburn.app.errors import UserError
-from tailburn.app.planning.replaying import Past, replay
+from tailburn.app.planning.proposing import proposed
 from tailburn.app.planning.stored import Stretch
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.score import calls
 from tailburn.engine.intervals import Bounds, rate
-from tailburn.engine.names import DIMENSIONS, UNKNOWN
+from tailburn.engine.names import DIMENSIONS
 from tailburn.engine.problems import nearest
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.slo.model import Slo
 from tailburn.engine.slo.verdicts import NEEDED_COLUMNS, clock_column
 from tailburn.engine.suggest.mixed import NEEDED as MIX_COLUMNS
-from tailburn.engine.suggest.proposal import MONTH_DAYS, Proposal, Thin, names_of, thin
-from tailburn.engine.suggest.quiet import Alerts, Chosen, Wanted, quiet
-from tailburn.engine.suggest.seen import CLOCKS, Class, Seen
+from tailburn.engine.suggest.proposal import MONTH_DAYS, Proposal, Thin
+from tailburn.engine.suggest.quiet import Wanted
+from tailburn.engine.suggest.seen import CLOCKS, Seen
 from tailburn.engine.suggest.writing import Forecast, Rested, document
-from tailburn.rules.alerting import Kind
 
-_RAISED_BY: Final = (Kind.BURN, Kind.TIER)
 _DAY_NS: Final = 86_400_000_000_000
 
 
@@ -41,18 +36,8 @@ class Suggested:
 def suggest(stretch: Stretch, wanted: Wanted) -> Suggested:
     """An SLO for every class that is not too thin, that fires nothing in the stretch if it can."""
     seen = _seen(stretch, wanted)
-    classes = list(seen.classes())
-    told = _told(wanted.by, classes)
-    names = names_of([tuple(_select(wanted.by, told, c).values()) for c in classes], UNKNOWN)
-    enough, too_thin = [], []
-    for one, name in zip(classes, names, strict=True):
-        select = {**_dimensions(stretch.where), **_select(wanted.by, told, one)}
-        why = thin(one)
-        if why is None:
-            enough.append(Chosen(one, name, select))
-        else:
-            too_thin.append((select, why))
-    found = quiet(stretch, wanted, enough, _all_alerts(stretch), _RAISED_BY)
+    made = proposed(seen, stretch, wanted, _dimensions(stretch.where), "running all alerts")
+    found = made.quiet
     days = sum(end - begin for begin, end in stretch.spans) / _DAY_NS
     forecasts = tuple(
         _forecast([f for f in found.fired if f.key.slo == p.slo.name], days, stretch.until_ns)
@@ -63,7 +48,7 @@ def suggest(stretch: Stretch, wanted: Wanted) -> Suggested:
         (p.slo.name, document(p, f, rested, wanted.headroom))
         for p, f in zip(found.proposals, forecasts, strict=True)
     )
-    return Suggested(documents, found.proposals, forecasts, tuple(too_thin))
+    return Suggested(documents, found.proposals, forecasts, made.thin)
 
 
 def checked_by(text: str) -> tuple[str, ...]:
@@ -90,15 +75,6 @@ def _seen(stretch: Stretch, wanted: Wanted) -> Seen:
     return seen
 
 
-def _told(by: Sequence[str], classes: Sequence[Class]) -> set[str]:
-    """Dimensions of which any class has a value that is known."""
-    return {name for i, name in enumerate(by) if any(c.values[i] != UNKNOWN for c in classes)}
-
-
-def _select(by: Sequence[str], told: set[str], one: Class) -> dict[str, str]:
-    return {name: value for name, value in zip(by, one.values, strict=True) if name in told}
-
-
 def _dimensions(where: Mapping[str, str]) -> dict[str, str]:
     if unknown := [name for name in where if name not in DIMENSIONS]:
         raise UserError(
@@ -106,16 +82,6 @@ def _dimensions(where: Mapping[str, str]) -> dict[str, str]:
             + ", ".join(DIMENSIONS)
         )
     return dict(where)
-
-
-def _all_alerts(stretch: Stretch) -> Alerts:
-    def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
-        if not slos:
-            return ()
-        past = Past(minutes, stretch.rollups, stretch.since_ns, stretch.until_ns, stretch.left_out)
-        return replay(slos, past, "running all alerts")
-
-    return fired
 
 
 def _forecast(alerts: Sequence[Fired], days: float, until_ns: int) -> Forecast:

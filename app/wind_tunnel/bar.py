@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
-def far_bar(console: Console) -> Progress:
+def far_bar(console: Console, hidden: bool = False) -> Progress:
     """A bar whose tasks have a description and a field `far`; gone when it is closed."""
     return Progress(
         TextColumn("{task.description}"),
@@ -13,5 +13,5 @@ def far_bar(console: Console) -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=hidden or not console.is_terminal,
     )

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailburn.engine.names import UNKNOWN
-from tailburn.engine.rollup import MINUTE_NS
-from tailburn.engine.schema import REQUESTS
+from tailburn.app.planning.proposing import proposed
+from tailburn.engine.rollup import MINUTE_NS, fold
+from tailburn.engine.schema import REQUESTS, ROLLUPS
 from tailburn.engine.slo.model import Slo
-from tailburn.engine.suggest.proposal import HEADROOM, names_of, thin
-from tailburn.engine.suggest.quiet import Chosen, Wanted, quiet
+from tailburn.engine.suggest.proposal import HEADROOM
+from tailburn.engine.suggest.quiet import Wanted
 from tailburn.engine.suggest.seen import Seen
 
 WANTED: Final = Wanted(("model", "request_type"), "gateway", HEADROOM)
@@ -57,6 +59,18 @@ class Lately:
             there = {c: part[c] for c in columns if c in part.column_names}
             yield pa.table(nothing | there)
 
+    def rollups(self, since_ns: int, until_ns: int, clocks: Sequence[str]) -> pa.Table:
+        """ROLLUPS of some clocks, folded when they are asked for."""
+        within = Lately(tuple(p for p in self._within(since_ns, until_ns) if len(p)))
+        found = [fold(rows) for rows in within.rows(REQUESTS.names, "")]
+        every = pa.concat_tables([ROLLUPS.empty_table(), *found])
+        return every.filter(pc.is_in(every["clock"], pa.array(clocks, pa.string())))
+
+    def _within(self, since_ns: int, until_ns: int) -> Iterator[pa.Table]:
+        for part in self.parts:
+            first, last = np.searchsorted(part["received_ns"].to_numpy(), [since_ns, until_ns])
+            yield part.slice(first, last - first)
+
 
 class Healthy:
     """What was seen of healthy requests: all of it as histograms, the last week as rows."""
@@ -72,13 +86,8 @@ class Healthy:
             self.last = self.last.with_more(rows)
 
     def slos(self) -> tuple[Slo, ...]:
-        """One for each class that is not too thin, with room enough to burn nothing."""
-        classes = [one for one in self._seen.classes() if thin(one) is None]
-        chosen = [
-            Chosen(one, name, dict(zip(WANTED.by, one.values, strict=True)))
-            for one, name in zip(
-                classes, names_of([one.values for one in classes], UNKNOWN), strict=True
-            )
-        ]
-        found = quiet(self.last, WANTED, chosen) if chosen else None
-        return tuple(proposal.slo for proposal in found.proposals) if found else ()
+        """One for each class that is not too thin, with room enough to fire nothing."""
+        if not self.last.parts:
+            return ()
+        found = proposed(self._seen, self.last, WANTED, {}, "").quiet
+        return tuple(proposal.slo for proposal in found.proposals)

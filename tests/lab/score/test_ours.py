@@ -1,12 +1,21 @@
 """The service as a judged system: rows as it would have them, pages as it would ring."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from bench.truth.ours import MINUTE_NS, Ours
+from bench.truth.proposal import WANTED, Healthy, Lately
 from bench.truth.rows import CLOSED_AFTER_NS, rows_of
+from tailburn.app.planning.stored import stretch_of
+from tailburn.app.planning.suggesting import suggest
+from tailburn.engine.rollup import fold, merge
 from tailburn.engine.schema import REQUESTS
+from tailburn.engine.store.api import ALWAYS, LogRange
+from tailburn.engine.store.parquet import ParquetStore
 from tailburn.lab.fleet import standard
 from tailburn.lab.records import Attempts, Outcome, RequestType
 
@@ -96,3 +105,36 @@ def test_it_pages_within_minutes_of_a_slowdown_and_not_without(warm: Ours, facto
     assert first_page.dims["request_type"] == "chat"
     assert all(p.end_ns is not None for p in pages if p.alert.startswith("TailburnDeadline"))
     assert not warm.fork().outcome([]).pages, "a fork is nobody else's"
+
+
+def _counts(rollups: pa.Table) -> list[dict[str, object]]:
+    """By minute, class and clock; sums of seconds depend on the order of adding up."""
+    merged = merge(rollups, ["minute_ns", "model", "request_type"]).drop_columns("sum_s")
+    return list(merged.to_pylist())
+
+
+def test_the_rows_kept_fold_to_the_rollups_of_all_rows_cut_at_the_minute() -> None:
+    rows = _minutes(np.random.default_rng(5), 0, 60)
+    last = Lately().with_more(rows.slice(0, 1_000)).with_more(rows.slice(1_000))
+    cut_ns, clocks = 25 * MINUTE_NS, ["ttft_gateway_s", "tpot_gateway_s"]
+    asked = [last.rollups(0, cut_ns, clocks), last.rollups(cut_ns, 2 * HOUR, clocks)]
+    every = fold(rows)
+    wanted = every.filter(pc.is_in(every["clock"], pa.array(clocks)))
+    assert _counts(pa.concat_tables(asked)) == _counts(wanted) != []
+    assert (asked[0]["minute_ns"].to_numpy() < cut_ns).all()
+    assert not len(last.rollups(0, HOUR, []))
+
+
+@pytest.mark.long
+def test_its_slos_are_those_that_suggest_makes_of_the_same_requests(tmp_path: Path) -> None:
+    draw = np.random.default_rng(6)
+    a_while = [(0, 1500, 1.0), (1500, 12, 1.7), (1512, 48, 1.0)]
+    rows = pa.concat_tables([_minutes(draw, *of) for of in a_while])
+    rows = rows.unify_dictionaries().combine_chunks().sort_by("received_ns")
+    rows = rows.filter(pc.less(rows["received_ns"], 26 * HOUR))
+    healthy, store = Healthy(), ParquetStore(tmp_path)
+    healthy.take(rows)
+    store.publish("requests", rows, LogRange(1, 1))
+    made = suggest(stretch_of(store, ALWAYS, {}), WANTED)
+    assert healthy.slos() == tuple(p.slo for p in made.proposals) != ()
+    assert any(p.raised for p in made.proposals)
