@@ -79,20 +79,21 @@ class RequestSeries:
         is_first = pc.equal(requests.column("version"), 1)
         first = requests.filter(pc.or_(is_first, pc.is_valid(requests.column("replaces"))))
         folded = rollup.merge(rollup.fold(first), ROLLUP_DIMENSIONS)
-        keys = list(zip(*(folded.column(d).to_pylist() for d in ROLLUP_DIMENSIONS), strict=True))
-        clocks = folded.column("clock").to_pylist()
+        columns = [folded.column(name) for name in (*ROLLUP_DIMENSIONS, "clock")]
+        *dimensions, clocks = (_texts(column) for column in columns)
         counts = folded.column("count").to_pylist()
         sums_s = folded.column("sum_s").to_pylist()
+        cells = rollup.sparse(folded)
         with self._lock:
-            for row, (values, clock, sum_s) in enumerate(zip(keys, clocks, sums_s, strict=True)):
-                series = self._bounded(values)
+            for row, values in enumerate(zip(*dimensions, strict=True)):
+                series, clock = self._bounded(values), clocks[row]
                 if clock == rollup.REQUESTS:
                     self._requests[series] = self._requests.get(series, 0) + counts[row]
                 elif clock in _HOP_OF_COLUMN:
                     key = (*_HOP_OF_COLUMN[clock], series)
-                    self._hop_seconds[key] = self._hop_seconds.get(key, 0.0) + sum_s
+                    self._hop_seconds[key] = self._hop_seconds.get(key, 0.0) + sums_s[row]
                 else:
-                    self._add(clock, series, rollup.dense(folded, row), sum_s)
+                    self._add(clock, series, *cells[row], sums_s[row])
 
     def render(self, tenant: str | None = None) -> str:
         """The series of one tenant, or all of them, in the Prometheus text format."""
@@ -117,15 +118,19 @@ class RequestSeries:
             self._known.add(values)
         return values
 
-    def _add(self, clock: str, values: Values, counts: Counts, sum_s: float) -> None:
+    def _add(
+        self, clock: str, values: Values, buckets: NDArray[np.int16], counts: Counts, sum_s: float
+    ) -> None:
         metric, vantage = _METRIC_OF_COLUMN[clock]
         series = self._histograms.setdefault(metric, {})
         key = (vantage, *values)
         if key not in series:
-            series[key] = _Histogram(_prefixes(metric, vantage, values), np.zeros_like(counts))
-        series[key].counts += counts
-        series[key].sum_s += sum_s
-        series[key].text = None
+            none = np.zeros(histogram.BUCKETS, np.int64)
+            series[key] = _Histogram(_prefixes(metric, vantage, values), none)
+        changed = series[key]
+        changed.counts[buckets] += counts  # each bucket once
+        changed.sum_s += sum_s
+        changed.text = None
 
     def _rendered_clocks(self, shown: _Shown) -> list[str]:
         pieces = []
@@ -152,6 +157,15 @@ class RequestSeries:
             for (phase, hop, values), seconds in self._hop_seconds.items()
             if shown(values)
         ]
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """A column of dictionaries as texts, each of them made once and not for every row."""
+    texts: list[str] = []
+    for chunk in column.chunks:
+        known = chunk.dictionary.to_pylist()
+        texts += [known[code] for code in chunk.indices.to_pylist()]
+    return texts
 
 
 def _prefixes(metric: str, vantage: str, values: Values) -> list[str]:

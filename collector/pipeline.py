@@ -149,7 +149,7 @@ class Pipeline:
         self._bring_back(batch, fate, fresh)
         self._settle(batch, fate, judged.quarantine)
         by_position = columns.hop < 0
-        recognised = np.isin(columns.role, _HOP_ROLES) & ~by_position
+        recognised = _IS_HOP[columns.role] & ~by_position
         self._kept.append(
             kept.KeptSpans(
                 batch=batch,
@@ -423,4 +423,4 @@ def _of_tenant(batch: SpanBatch) -> NDArray[np.uint64]:
     return batch.digest ^ (batch.tenant.astype(np.uint64) << np.uint64(40))
 
 
-_HOP_ROLES = np.array([Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD], np.int8)
+_IS_HOP = np.isin(Role, [Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD])

@@ -11,6 +11,7 @@ one's minute. Minimum and maximum can't be taken back: they bound every version 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -122,6 +123,15 @@ def dense(rollups: pa.Table, row: int) -> I64:
     buckets = rollups.column("buckets")[row].values.to_numpy()
     counts[buckets] = rollups.column("counts")[row].values.to_numpy()
     return counts
+
+
+def sparse(rollups: pa.Table) -> list[tuple[NDArray[np.int16], I64]]:
+    """The buckets in use of every row, rising, and the count in each."""
+    buckets = single_chunk(rollups.column("buckets"))
+    counts = single_chunk(rollups.column("counts"))
+    places, amounts = buckets.values.to_numpy(), counts.values.to_numpy()
+    bounds = zip(buckets.offsets.to_pylist(), counts.offsets.to_pylist(), strict=True)
+    return [(places[a:b], amounts[c:d]) for (a, c), (b, d) in pairwise(bounds)]
 
 
 def _key(rollups: pa.Table, name: str) -> pa.ChunkedArray:

@@ -158,6 +158,20 @@ def test_a_dense_row_is_the_histogram_of_its_values() -> None:
     assert np.array_equal(rollup.dense(folded, at), histogram.counts(values))
 
 
+def test_sparse_rows_are_the_dense_ones_where_these_are_not_zero() -> None:
+    rows = [
+        samples.request(i, model=f"m{i % 3}", ttft_client_s=0.1 * (i + 1), e2e_client_s=2.0)
+        for i in range(20)
+    ]
+    folded = rollup.merge(rollup.fold(samples.requests(*rows)), ["model"]).slice(1)
+    cells = rollup.sparse(folded)
+    assert len(cells) == len(folded)
+    for row, (buckets, counts) in enumerate(cells):
+        whole = rollup.dense(folded, row)
+        assert np.array_equal(buckets, np.flatnonzero(whole))
+        assert np.array_equal(counts, whole[buckets])
+
+
 def test_many_series_take_the_sparse_way_to_the_same_counts() -> None:
     rows = [
         samples.request(0, replica=f"r{i}", ttft_client_s=0.1 * (i % 7 + 1)) for i in range(6000)
