@@ -423,4 +423,4 @@ def _of_tenant(batch: SpanBatch) -> NDArray[np.uint64]:
     return batch.digest ^ (batch.tenant.astype(np.uint64) << np.uint64(40))
 
 
-_IS_HOP = np.isin(Role, [Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD])
+_IS_HOP = np.isin([*Role], [Role.CALL, Role.SERVER, Role.EDGE, Role.PART, Role.LOAD])
