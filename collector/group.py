@@ -1,7 +1,7 @@
 """Bodies on their way to the log together, and what comes out of it when they are durable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from tailburn.collector.accept import Encoding
 from tailburn.collector.log import Entry, Kind, Record
 from tailburn.collector.packing import unpacked
 from tailburn.collector.spans import SpanBatch
+from tailburn.collector.spans import joined as joined_spans
 
 Rejected = tuple[int, str, int]
 """Code of the resource, reason, number of spans."""
@@ -84,6 +85,26 @@ class Delivery:
     signals: Sequence[pa.Table]
     ticks: Sequence[Tick]  # rising by row
     body_bytes: int  # of the bodies as they came
+
+
+def joined(deliveries: Sequence[Delivery]) -> Delivery:
+    """Deliveries that follow each other, at least one, as if they had been one from the first."""
+    if len(deliveries) == 1:
+        return deliveries[0]
+    ticks: list[Tick] = []
+    rows = 0
+    for delivery in deliveries:
+        ticks += [replace(tick, row=tick.row + rows) for tick in delivery.ticks]
+        rows += len(delivery.batch)
+    return Delivery(
+        deliveries[0].first_position,
+        deliveries[-1].last_position,
+        joined_spans([delivery.batch for delivery in deliveries]),
+        [rejected for delivery in deliveries for rejected in delivery.rejected],
+        [table for delivery in deliveries for table in delivery.signals],
+        ticks,
+        sum(delivery.body_bytes for delivery in deliveries),
+    )
 
 
 @dataclass

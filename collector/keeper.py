@@ -5,14 +5,14 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailburn.collector import snapshot
-from tailburn.collector.group import Delivery, Rejected
+from tailburn.collector.group import Delivery, Rejected, joined
 from tailburn.collector.intake import Intake
 from tailburn.collector.log import LogWriter
 from tailburn.collector.publisher import Publisher
@@ -38,6 +38,9 @@ class Cadence:
 
 
 _IDLE_S: Final = 0.5
+
+# What a delivery costs beside its spans is that of some hundreds of them.
+_SPANS_AT_ONCE: Final = 8_192
 _RETRY_S: Final = 1.0
 
 
@@ -198,6 +201,7 @@ class Keeper:
             return True
         if delivery is None:
             return False
+        delivery = _with_those_behind(delivery, intake.deliveries)
         self.take(delivery)
         intake.consumed(delivery)
         return True
@@ -273,3 +277,16 @@ class Keeper:
         self._problems[what] = problem
         if before is None:
             log.error("%s; it is tried again until it succeeds", problem)
+
+
+def _with_those_behind(first: Delivery, waiting: SimpleQueue[Delivery | None]) -> Delivery:
+    """A delivery and those that wait already, as one of about `_SPANS_AT_ONCE`."""
+    found, spans = [first], len(first.batch)
+    while spans < _SPANS_AT_ONCE and not waiting.empty():
+        following = waiting.get()
+        if following is None:
+            waiting.put(None)  # the end stays the last of the queue
+            break
+        found.append(following)
+        spans += len(following.batch)
+    return joined(found)

@@ -1,28 +1,18 @@
 """Spans on their way into the store: the columns of a batch as rows of `engine.schema.SPANS`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailburn.collector.spans import SpanBatch
+from tailburn.collector.spans import SpanBatch, joined
 from tailburn.collector.stitch.rows import text_column
 from tailburn.engine.schema import SPANS
 
 MOST_TEXT_BYTES = 1 << 30
 """An Arrow string column bears up to 2 GiB; a body is at most 64 MiB."""
-
-# Columns of a batch that the store has no use for once a span is recognised.
-_WANTED = {"wanted_key", "wanted_num", "wanted_code", "wanted_id"}
-_OFFSETS = {
-    "wanted_offset": "wanted_key",
-    "num_offset": "num_key",
-    "str_offset": "str_key",
-    "str_bytes_offset": "str_bytes",
-    "event_offset": "event_name",
-}
 
 
 @dataclass
@@ -55,31 +45,12 @@ def in_pieces(parts: Sequence[KeptSpans]) -> Iterator[KeptSpans]:
 def _joined(parts: Sequence[KeptSpans]) -> KeptSpans:
     if len(parts) == 1:
         return parts[0]
-    columns: dict[str, NDArray[np.generic]] = {}
-    for field in fields(SpanBatch):
-        pieces = [getattr(p.batch, field.name) for p in parts]
-        if field.name in _WANTED or field.name == "wanted_offset":
-            columns[field.name] = pieces[0][:0]
-        elif field.name in _OFFSETS:
-            columns[field.name] = _join_offsets(pieces)
-        else:
-            columns[field.name] = np.concatenate(pieces)
+    batch = joined([p.batch for p in parts], wanted=False)  # recognised, and no more asked for
     rest = {
         name: np.concatenate([getattr(p, name) for p in parts])
         for name in ("stored", "hop", "rule", "quarantined", "repaired")
     }
-    return KeptSpans(batch=SpanBatch(**columns), **rest)  # type: ignore[arg-type]
-
-
-def _join_offsets(pieces: Sequence[NDArray[np.integer]]) -> NDArray[np.integer]:
-    joined = np.empty(sum(len(p) - 1 for p in pieces) + 1, pieces[0].dtype)
-    joined[0] = 0
-    at, shift = 1, 0
-    for piece in pieces:
-        np.add(piece[1:], shift, out=joined[at : at + len(piece) - 1])
-        at += len(piece) - 1
-        shift += int(piece[-1])
-    return joined
+    return KeptSpans(batch=batch, **rest)
 
 
 def spans_table(

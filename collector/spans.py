@@ -1,5 +1,6 @@
 """Spans as columns: what the decoder hands to everything behind it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -91,3 +92,34 @@ _ENTRIES: Final = {
     "event_offset": ("event_name", "event_ns"),
 }
 """Per column of offsets by span, the columns whose entries they bound."""
+
+
+def joined(batches: Sequence[SpanBatch], *, wanted: bool = True) -> SpanBatch:
+    """At least one batch, one behind the other; without what rules ask for, if not `wanted`."""
+    if len(batches) == 1:
+        return batches[0]
+    columns: dict[str, NDArray[Any]] = {}
+    for field in fields(SpanBatch):
+        pieces = [getattr(batch, field.name) for batch in batches]
+        if not wanted and field.name.startswith("wanted_"):
+            columns[field.name] = pieces[0][:0]
+        elif field.name in _BOUNDS:
+            columns[field.name] = _join_offsets(pieces)
+        else:
+            columns[field.name] = np.concatenate(pieces)
+    return SpanBatch(**columns)
+
+
+def _join_offsets(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    whole = np.empty(sum(len(p) - 1 for p in pieces) + 1, pieces[0].dtype)
+    whole[0] = 0
+    at, shift = 1, 0
+    for piece in pieces:
+        np.add(piece[1:], shift, out=whole[at : at + len(piece) - 1])
+        at += len(piece) - 1
+        shift += int(piece[-1])
+    return whole
+
+
+_BOUNDS: Final = {*_ENTRIES, "str_bytes_offset"}
+"""Columns of offsets, each one longer than what it bounds."""
