@@ -1,6 +1,6 @@
 """From what was seen of classes to SLOs that fire nothing in the time they are tried on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from tailburn.engine.suggest.quiet import Alerts, Chosen, Quiet, Wanted
 from tailburn.engine.suggest.seen import Class, Seen
 from tailburn.rules.alerting import Kind
 
-_RAISED_BY: Final = (Kind.BURN, Kind.TIER)
+RAISED_BY: Final = (Kind.BURN, Kind.TIER)
 
 
 class Time(quiet.Time, Protocol):
@@ -35,11 +35,17 @@ class Proposed:
 
 
 def proposed(
-    seen: Seen, time: Time, wanted: Wanted, where: Mapping[str, str], doing: str
+    seen: Seen,
+    time: Time,
+    wanted: Wanted,
+    where: Mapping[str, str],
+    doing: str,
+    kinds: Collection[Kind] = tuple(Kind),
 ) -> Proposed:
     """An SLO for every class that is not too thin, that fires nothing in the time if it can.
 
     `where`: dimensions that all requests share. `doing`: told to whoever waits; "" to nobody.
+    `kinds`: alerts to tell of; room is given for those of `RAISED_BY` alone.
     """
     classes = list(seen.classes())
     told = _told(wanted.by, classes)
@@ -52,7 +58,7 @@ def proposed(
             enough.append(Chosen(one, name, select))
         else:
             too_thin.append((select, why))
-    found = quiet.quiet(time, wanted, enough, _all_alerts(time, doing), _RAISED_BY)
+    found = quiet.quiet(time, wanted, enough, _alerts(time, doing, kinds), RAISED_BY)
     return Proposed(found, tuple(too_thin))
 
 
@@ -65,11 +71,11 @@ def _select(by: Sequence[str], told: set[str], one: Class) -> dict[str, str]:
     return {name: value for name, value in zip(by, one.values, strict=True) if name in told}
 
 
-def _all_alerts(time: Time, doing: str) -> Alerts:
+def _alerts(time: Time, doing: str, kinds: Collection[Kind]) -> Alerts:
     def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
         if not slos:
             return ()
         past = Past(minutes, time.rollups, time.since_ns, time.until_ns, time.left_out)
-        return replay(slos, past, doing)
+        return replay(slos, past, doing, kinds)
 
     return fired

@@ -1,6 +1,6 @@
 """All alerts of SLOs evaluated minute by minute over a time that is past, as the service would."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,7 @@ from tailburn.engine.grouping import I64
 from tailburn.engine.rollup import MINUTE_NS
 from tailburn.engine.schema import ROLLUPS
 from tailburn.engine.slo.model import Slo
+from tailburn.rules.alerting import Kind
 from tailburn.rules.ruleset import watches_of
 
 _PART_NS: Final = 6 * 60 * MINUTE_NS
@@ -60,12 +61,14 @@ class Past:
     read: Read | None = None  # of one SLO; None: the service's own tables
 
 
-def replay(slos: Sequence[Slo], past: Past, doing: str) -> tuple[Fired, ...]:
+def replay(
+    slos: Sequence[Slo], past: Past, doing: str, kinds: Collection[Kind] = tuple(Kind)
+) -> tuple[Fired, ...]:
     """What would have fired, in order of time; what still does at the end has none.
 
-    `doing`: told to whoever waits; "" to nobody.
+    `doing`: told to whoever waits; "" to nobody. `kinds`: the alerts that are of interest.
     """
-    run = _Run(slos, past)
+    run = _Run(slos, past, kinds)
     steps = range(past.since_ns, past.until_ns, _PART_NS)
     with far_bar(stderr(), hidden=not doing) as bar:
         task = bar.add_task(doing, total=len(steps), far="")
@@ -81,12 +84,13 @@ def replay(slos: Sequence[Slo], past: Past, doing: str) -> tuple[Fired, ...]:
 class _Run:
     slos: Sequence[Slo]
     past: Past
+    kinds: Collection[Kind]
     flips: list[Flip] = field(default_factory=list)
     _states: dict[AlertKey, State] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         read = self.past.read
-        self._watches = watches_of(self.slos)
+        self._watches = [w for w in watches_of(self.slos) if w.key.alertname in self.kinds]
         if read is not None:
             self._watches = [w for w in self._watches if w.key.objective not in read.not_counted]
         self._history = history_of(self._watches)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailburn.app.planning.proposing import proposed
+from tailburn.app.planning.proposing import RAISED_BY, proposed
 from tailburn.engine.rollup import MINUTE_NS, fold
 from tailburn.engine.schema import REQUESTS, ROLLUPS
 from tailburn.engine.slo.model import Slo
@@ -89,5 +89,5 @@ class Healthy:
         """One for each class that is not too thin, with room enough to fire nothing."""
         if not self.last.parts:
             return ()
-        found = proposed(self._seen, self.last, WANTED, {}, "").quiet
+        found = proposed(self._seen, self.last, WANTED, {}, "", RAISED_BY).quiet
         return tuple(proposal.slo for proposal in found.proposals)
