@@ -36,7 +36,7 @@ _SETTLED_WITHIN_S: Final = 300.0
 
 @dataclass
 class Memory:
-    """Resident bytes over a run, a sample every half second."""
+    """Resident bytes over a run, sample by sample."""
 
     samples: list[int] = field(default_factory=list)
 
@@ -67,12 +67,12 @@ class Process:
         return int(self._process.memory_info().rss)
 
     @contextmanager
-    def watched(self) -> Iterator[Memory]:
+    def watched(self, every_s: float = _SAMPLE_S) -> Iterator[Memory]:
         """Memory while the block runs."""
         memory, over = Memory(), threading.Event()
 
         def watch() -> None:
-            while not over.wait(_SAMPLE_S):
+            while not over.wait(every_s):
                 memory.samples.append(self.rss_bytes())
 
         thread = threading.Thread(target=watch)

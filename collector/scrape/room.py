@@ -1,7 +1,7 @@
 """Room for answers: how many bytes of all that are being read may be held at once."""
 
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tailburn.collector.scrape.errors import Reason, ScrapeError
 
@@ -18,14 +18,16 @@ class Room:
         self._most_bytes = most_bytes
         self._places: set[Place] = set()
 
-    def place(self) -> "Place":
-        return Place(self)
-
-    def enter(self, place: "Place") -> None:
+    @contextmanager
+    def place(self) -> Iterator["Place"]:
+        """For one answer, until it is worked through."""
+        place = Place(self)
         self._places.add(place)
-
-    def leave(self, place: "Place") -> None:
-        self._places.remove(place)
+        try:
+            yield place
+        finally:
+            place.let_go()
+            self._places.remove(place)
 
     def grow(self, place: "Place", more_bytes: int) -> None:
         """Raises ScrapeError where this one gives way itself."""
@@ -77,26 +79,14 @@ class Place:
     def give_way(self, refusal: ScrapeError) -> None:
         self._refusal = refusal
         self.may_give_way = False
-        self._let_go()
+        self.let_go()
 
     def _raise_refusal(self) -> None:
         if self._refusal is not None:
             raise self._refusal
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Hold nothing any more."""
         self._parts.clear()
         self._room.held_bytes -= self.held_bytes
         self.held_bytes = 0
-
-    def __enter__(self) -> Self:
-        self._room.enter(self)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._let_go()
-        self._room.leave(self)

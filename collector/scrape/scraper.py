@@ -9,9 +9,10 @@ import asyncio
 import logging
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from functools import partial
+from typing import Final, Protocol
 
 import httpx
 import pyarrow as pa
@@ -30,13 +31,11 @@ from tailburn.collector.signals.mapper import Mapped, Mapper, signals_table
 from tailburn.collector.signals.targets import Target
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 _AT_ONCE: Final = 64
 _HANGING_AT_ONCE: Final = 64
 AT_ONCE: Final = _AT_ONCE + _HANGING_AT_ONCE
 """Targets that are read at once, whatever they do: each is an open connection."""
-
 
 _INLINE_ROWS: Final = 2_000
 """More than these are put together in a thread: 10,000 take 0.2 s."""
@@ -77,8 +76,6 @@ class Scraper:
     ) -> None:
         self.tally = Tally()
         self.discovery = discovery
-        self._catalogue = catalogue
-        self._client = client
         self._shared = shared_of(client, catalogue, pace.bounds)
         self._take = take
         self._now_ns = now_ns
@@ -124,20 +121,19 @@ class Scraper:
         self._forget(target.key for target in targets)
         self._telling.tick(self._monotonic_s())
         for target in targets:
-            self._start(target, self._later, spread_s * _place(target))
+            self._start(target, partial(self._later, target, spread_s * _place(target)))
         if self._prometheus is not None:
-            self._start(self._prometheus.target, self._read_prometheus, self._prometheus)
+            asked = self._prometheus
+            self._start(asked.target, partial(self._read_prometheus, asked))
 
-    def _start(
-        self, target: Target, read: Callable[[Target, T], Coroutine[Any, Any, None]], more: T
-    ) -> None:
+    def _start(self, target: Target, read: Callable[[], Awaitable[None]]) -> None:
         """Begins to read one; not while it is still being read."""
         if target.key in self._reading:
             return
 
         async def guarded() -> None:
             try:
-                await read(target, more)
+                await read()
             except Exception:
                 log.exception("what target %s told can't be handed on", target.instance)
             finally:
@@ -172,11 +168,11 @@ class Scraper:
         refused = await self._hand_on(answer.mapped if answer else None, target)
         self._note(target, reason, refused or message, answer, took_s)
 
-    async def _read_prometheus(self, target: Target, prometheus: PrometheusSource) -> None:
+    async def _read_prometheus(self, prometheus: PrometheusSource) -> None:
         """All that it has; where it does not answer, its targets stay as they were."""
-        began_s = self._monotonic_s()
+        began_s, target = self._monotonic_s(), prometheus.target
         try:
-            asked = await prometheus.ask(self._client, self._pace.bounds)
+            asked = await prometheus.ask(self._shared.client, self._pace.bounds)
         except ScrapeError as error:
             self._note(target, error.reason, str(error), None, self._monotonic_s() - began_s)
             return
@@ -199,14 +195,14 @@ class Scraper:
     def _mapper(self, target: Target) -> Mapper:
         known, mapper = self._mappers.get(target.key, (None, None))
         if mapper is None or known != target:
-            mapper = Mapper(self._catalogue, target)
+            mapper = Mapper(self._shared.catalogue, target)
             self._mappers[target.key] = target, mapper
         return mapper
 
     async def _hand_on(self, mapped: Mapped | None, target: Target) -> str:
         """Makes the rows durable; why they are not, where they are not."""
         received_ns = self._now_ns()
-        told = mapped, self._catalogue, target, received_ns
+        told = mapped, self._shared.catalogue, target, received_ns
         if mapped is not None and len(mapped.rows) > _INLINE_ROWS:
             rows = await asyncio.to_thread(signals_table, *told)
         else:

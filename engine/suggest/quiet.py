@@ -76,17 +76,12 @@ class Quiet:
     fired: tuple[Fired, ...]
 
 
-def no_alerts(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
-    """Where burn alerts are enough."""
-    return ()
-
-
 def quiet(
     time: Time,
     wanted: Wanted,
     classes: Sequence[Chosen],
-    alerts: Alerts = no_alerts,
-    raised_by: Sequence[str] = (),
+    alerts: Alerts,
+    raised_by: Sequence[str],
 ) -> Quiet:
     """An SLO for each class; `raised_by`: names of the alerts among `alerts` to give room to."""
     raised: dict[str, dict[str, int]] = {one.name: {} for one in classes}

@@ -80,10 +80,11 @@ def averaged(slo: Slo, windows: Windows) -> Iterator[Rule]:
     yield from _sampled(slo, windows, SAMPLED_S)
     for window_s in windows.averaged():
         for record in (SLO_TOTAL_RATE_RECORD, SLO_BAD_RATE_RECORD):
-            mean = _mean(slo, record, window_s)
-            if window_s > FINELY_UP_TO_S:
-                own = selector(sampled_record(record, window_s), {SLO_LABEL: slo.name})
-                mean = f"last_over_time({own}[{_REMEMBERED}])"
+            if window_s <= FINELY_UP_TO_S:
+                mean = _mean(slo, record, window_s)
+            else:
+                last = selector(sampled_record(record, window_s), {SLO_LABEL: slo.name})
+                mean = f"last_over_time({last}[{_REMEMBERED}])"
             yield Rule(mean, record=f"{record}{duration(window_s)}")
 
 

@@ -5,16 +5,14 @@ were not there.
 """
 
 import json
-import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
-import psutil
 import pytest
 
+from bench.service.running import Process
 from tests.collector.scrape.answers import says
 from tests.hostile.targets import CROWDED, GOOD, SERIES, Bad, listening_all, of_every_kind
 from tests.live.kept import asked
@@ -80,7 +78,9 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
             began, warm = len(service.said), len(good.asked_s)
             (tmp_path / "targets.json").write_text(json.dumps([{"targets": list(names)}]))
             _rounds(good, 2)
-            with _growth(service) as growth:
+            process = Process(service.pid)
+            at_first_bytes = process.rss_bytes()
+            with process.watched(every_s=0.02) as memory:
                 for one in bad.values():
                     one.is_well = False
                 before = sender.acknowledged
@@ -89,7 +89,8 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
                 checked = _checked(tmp_path / "targets.json")
                 _rounds(good, 1)
             in_trouble = _told(service.said[began:], bad)
-            assert growth[0] < MOST_GROWTH_BYTES
+            growth_bytes = memory.peak_bytes - at_first_bytes
+            assert growth_bytes < MOST_GROWTH_BYTES
 
             for one in bad.values():
                 one.is_well = True
@@ -109,7 +110,7 @@ def test_bad_targets_cost_nobody_but_themselves(tmp_path: Path) -> None:
     waits_s = [b - a for a, b in zip(good.asked_s, good.asked_s[1:], strict=False)]
     print(
         f"{len(good.asked_s)} rounds, at most {max(waits_s):.1f} s apart; memory grew by "
-        f"{growth[0] / 1e6:.0f} MB; the slowest acknowledgement took {sender.slowest_s:.2f} s"
+        f"{growth_bytes / 1e6:.0f} MB; the slowest acknowledgement took {sender.slowest_s:.2f} s"
     )
     is_stored = "what it says is stored, but for `signals check`, and a last one that was cut off"
     assert stored >= len(good.asked_s) - warm - 2, is_stored
@@ -161,23 +162,3 @@ def _checked(file: Path) -> dict[str, str]:
     assert answer.returncode == 1, answer.stderr
     rows = map(json.loads, answer.stdout.splitlines())
     return {row["target"]: row["note"] for row in rows if row["signal"] is None}
-
-
-@contextmanager
-def _growth(service: Service) -> Iterator[list[int]]:
-    """By how many bytes the service's memory grew at most meanwhile."""
-    process, enough = psutil.Process(service.pid), threading.Event()
-    before = process.memory_info().rss
-    growth = [0]
-
-    def watch() -> None:
-        while not enough.wait(0.02):
-            growth[0] = max(growth[0], process.memory_info().rss - before)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield growth
-    finally:
-        enough.set()
-        thread.join()

@@ -1,5 +1,7 @@
 """What all answers together may hold, and which of them gives way."""
 
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,12 +72,13 @@ def test_no_course_of_answers_holds_more_and_the_smallest_of_them_goes_on(
 ) -> None:
     """A number of bytes is a piece for one of ten answers; -1 ends it, another begins there."""
     room = Room(MOST_BYTES)
-    places = [room.place().__enter__() for _ in range(10)]
+    stays = [ExitStack() for _ in range(10)]
+    places = [stay.enter_context(room.place()) for stay in stays]
     for number, more_bytes in course:
         place = places[number]
         if more_bytes < 0:
-            place.__exit__(None, None, None)
-            places[number] = room.place().__enter__()
+            stays[number].close()
+            places[number] = stays[number].enter_context(room.place())
             continue
         held = [one.held_bytes for one in places if one is not place and one.may_give_way]
         is_smaller = max(held, default=0) > place.held_bytes + more_bytes
