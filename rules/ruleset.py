@@ -59,10 +59,9 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     quick_alerts = [alert for alert in alerts if alert.interval_s == QUICK_S]
     windows = rates.windows_of(slo, sloth.WINDOWS_S if as_sloth else ())
     slow = (
-        *budget.budgets(slo),
         *rates.straight(slo, windows, windows.seldom()),
-        *budget.burns(slo, windows.seldom()),
         *rates.averaged(slo, windows),
+        *budget.burns(slo, (*windows.seldom(), *windows.days())),
         *budget.left(slo),
         *percentiles.slow(slo),
         *baseline.baselines(slo),
@@ -81,6 +80,7 @@ def groups_of(slo: Slo, *, compat: Compat | None = None) -> Iterator[Group]:
     )
     for part, interval_s, rules in (
         ("samples", rates.SELDOM_SAMPLED_S, tuple(rates.seldom_sampled(slo, windows))),
+        ("budgets", QUICK_S, tuple(budget.budgets(slo))),
         ("slow", SLOW_S, slow),
         ("quick", QUICK_S, quick),
         ("views", SLOW_S, tuple(percentiles.views(slo))),

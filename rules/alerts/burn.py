@@ -12,7 +12,7 @@ from tailburn.engine.evaluation.windows import SAMPLED_S, SLOW_S
 from tailburn.engine.names import (
     DEFINITION_LABEL,
     OBJECTIVE_LABEL,
-    SLO_BAD_RATE_RECORD,
+    SLO_BURN_RECORD,
     SLO_LABEL,
     SLO_TOTAL_RATE_RECORD,
 )
@@ -36,24 +36,21 @@ def alerts(slo: Slo) -> Iterator[Alert]:
 
 
 def _alert(slo: Slo, budget: Objective, pair: burn.Pair, chosen: Mapping[str, str]) -> Alert:
+    labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
     long, short = (
-        _over(slo, chosen, window_s, pair.threshold_ratio)
+        selector(f"{SLO_BURN_RECORD}{duration(window_s)}", chosen)
         for window_s in (pair.long_s, pair.short_s)
     )
-    bad, total = (
-        selector(f"{record}{duration(pair.long_s)}", chosen)
-        for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
-    )
-    labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
-    healthy = healthy_ratio(budget.budget_ratio)
-    no_chance = chance.surprise(bad, total, pair.long_s, healthy)
+    over = [f"max {labels} ({burns}) > {number(pair.factor)}" for burns in (long, short)]
+    total = selector(f"{SLO_TOTAL_RATE_RECORD}{duration(pair.long_s)}", chosen)
+    no_chance = chance.surprise_of_burn(long, total, pair.long_s, budget.budget_ratio)
     enough = chance.enough(total, is_single=not slo.by)
     return Alert(
         kind=Kind.BURN,
         severity=pair.severity,
         slo=slo,
         objective=budget.name,
-        condition=f"{long}\nand\n{short}\nand\nmax {labels} (\n  {no_chance}\n) >= {enough}",
+        condition="\nand\n".join((*over, f"max {labels} (\n  {no_chance}\n) >= {enough}")),
         long_s=pair.long_s,
         short_s=pair.short_s,
         pair=pair,
@@ -64,20 +61,10 @@ def _alert(slo: Slo, budget: Objective, pair: burn.Pair, chosen: Mapping[str, st
             budget.name,
             definition_of(slo, budget),
             (Share(pair.long_s, pair.threshold_ratio), Share(pair.short_s, pair.threshold_ratio)),
-            healthy_ratio=healthy,
+            healthy_ratio=healthy_ratio(budget.budget_ratio),
             remembers_s=SLOW_S,
         ),
     )
-
-
-def _over(slo: Slo, chosen: Mapping[str, str], window_s: int, threshold_ratio: float) -> str:
-    """The share of bad requests over a window where it is above the threshold."""
-    bad, total = (
-        selector(f"{record}{duration(window_s)}", chosen)
-        for record in (SLO_BAD_RATE_RECORD, SLO_TOTAL_RATE_RECORD)
-    )
-    labels = by((SLO_LABEL, OBJECTIVE_LABEL, *slo.by))
-    return f"max {labels} ({bad} / {total}) > {number(threshold_ratio)}"
 
 
 def identity(slo: Slo, budget: Objective) -> Mapping[str, str]:

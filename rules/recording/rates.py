@@ -51,6 +51,10 @@ class Windows:
         """Those that are means of sampled rates, shortest first."""
         return (w for w in sorted(self.budgets) if w > STRAIGHT_UP_TO_S)
 
+    def days(self) -> tuple[int, ...]:
+        """Of these the ones that alerts look back over: no pair has a longer one."""
+        return tuple(w for w in self.averaged() if w <= FINELY_UP_TO_S)
+
 
 def windows_of(slo: Slo, also_s: Iterable[int] = ()) -> Windows:
     """Every window of every pair, the SLO's rolling one, 5 min for all budgets, and some more."""
