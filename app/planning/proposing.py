@@ -1,13 +1,17 @@
 """From what was seen of classes to SLOs that fire nothing in the time they are tried on."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import pyarrow as pa
 
 from tailburn.app.planning.replaying import Past, replay
+from tailburn.engine.backtest.burning import burning
 from tailburn.engine.backtest.fired import Fired
+from tailburn.engine.backtest.lasting import Waiting, lasting
+from tailburn.engine.backtest.minutes import Counts
+from tailburn.engine.evaluation.shares import Shares
 from tailburn.engine.names import UNKNOWN
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.suggest import quiet
@@ -15,6 +19,7 @@ from tailburn.engine.suggest.proposal import Thin, names_of, thin
 from tailburn.engine.suggest.quiet import Alerts, Chosen, Quiet, Wanted
 from tailburn.engine.suggest.seen import Class, Seen
 from tailburn.rules.alerting import Kind
+from tailburn.rules.alerts import tier
 
 RAISED_BY: Final = (Kind.BURN, Kind.TIER)
 
@@ -58,7 +63,8 @@ def proposed(
             enough.append(Chosen(one, name, select))
         else:
             too_thin.append((select, why))
-    found = quiet.quiet(time, wanted, enough, _alerts(time, doing, kinds), RAISED_BY)
+    alerts = _alerts(time, doing, kinds)
+    found = quiet.quiet(time, wanted, enough, _quick, alerts, RAISED_BY)
     return Proposed(found, tuple(too_thin))
 
 
@@ -69,6 +75,22 @@ def _told(by: Sequence[str], classes: Sequence[Class]) -> set[str]:
 
 def _select(by: Sequence[str], told: set[str], one: Class) -> dict[str, str]:
     return {name: value for name, value in zip(by, one.values, strict=True) if name in told}
+
+
+def waiting_of(slos: Iterable[Slo]) -> dict[tuple[str, str], Waiting]:
+    """The tickets past acceptable, which minutes of counts tell, by SLO and objective."""
+    return {
+        (slo.name, alert.objective): Waiting(alert.in_process.shares[0], alert.for_s)
+        for slo in slos
+        for alert in tier.alerts(slo)
+        if isinstance(alert.in_process, Shares)
+    }
+
+
+def _quick(counts: Sequence[Counts], left_out: quiet.Spans) -> set[tuple[str, str]]:
+    """Budgets that burn, and those past acceptable for as long as the ticket waits."""
+    waiting = waiting_of(one.slo for one in counts)
+    return burning(counts, left_out) | lasting(counts, waiting, left_out)
 
 
 def _alerts(time: Time, doing: str, kinds: Collection[Kind]) -> Alerts:

@@ -8,17 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailburn.app.planning.proposing import RAISED_BY, proposed
+from tailburn.app.planning.proposing import proposed
 from tailburn.engine.rollup import MINUTE_NS, fold
 from tailburn.engine.schema import REQUESTS, ROLLUPS
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.suggest.proposal import HEADROOM
 from tailburn.engine.suggest.quiet import Wanted
 from tailburn.engine.suggest.seen import Seen
+from tailburn.rules.alerting import Kind
 
 WANTED: Final = Wanted(("model", "request_type"), "gateway", HEADROOM)
 TRIED_NS: Final = 7 * 86_400 * 10**9
 """So much of what was seen last a proposal is tried on: peaks come on weekdays."""
+REPLAYED: Final = (Kind.TIER,)
+"""Alerts that give room and that minutes of counts do not tell: critical percentiles."""
 _AT_ONCE: Final = 24
 _KEPT: Final = (
     "received_ns", "version", "tombstone", "outcome", "http_status", "streamed", "output_tokens",
@@ -89,5 +92,5 @@ class Healthy:
         """One for each class that is not too thin, with room enough to fire nothing."""
         if not self.last.parts:
             return ()
-        found = proposed(self._seen, self.last, WANTED, {}, "", RAISED_BY).quiet
+        found = proposed(self._seen, self.last, WANTED, {}, "", REPLAYED).quiet
         return tuple(proposal.slo for proposal in found.proposals)

@@ -2,8 +2,8 @@
 
 As `engine.slo.simulate` judges a course: at every instant, the short window for "it goes on", the
 long one for "it matters" and, by the number of series of the budget, for "it is no chance".
-Before the first minute all was well, at the traffic there was in it. A hole in what was kept
-freezes an alert, as missing data do in the rules.
+Before the first minute there was nothing: a window that reaches further back holds what there is,
+as in a young service. A hole in what was kept freezes an alert, as missing data do in the rules.
 """
 
 from collections import Counter
@@ -43,11 +43,12 @@ def _fires(counts: Counts, series: int, holes: Spans) -> bool:
 
 def course_of(counts: Counts, holes: Spans) -> Course:
     """The minutes as stretches of even traffic, alike ones joined."""
-    missing = _minutes_in(holes, counts.since_ns, len(counts))
-    return Course(tuple(_stretches(counts.requests, counts.bad, missing)))
+    missing = minutes_in(holes, counts.since_ns, len(counts))
+    return Course(tuple(_stretches(counts.requests, counts.bad, missing)), is_young=True)
 
 
-def _minutes_in(spans: Spans, since_ns: int, length: int) -> NDArray[np.bool_]:
+def minutes_in(spans: Spans, since_ns: int, length: int) -> NDArray[np.bool_]:
+    """Which of so many minutes from `since_ns` on are within one of the spans."""
     mask = np.zeros(length, np.bool_)
     for begin_ns, end_ns in spans:
         mask[

@@ -26,6 +26,7 @@ from tailburn.engine.slo.verdicts import (
     Requests,
     Verdict,
     clock_column,
+    counted,
     judge,
     tally,
 )
@@ -66,7 +67,8 @@ def first_versions(rows: pa.Table) -> pa.Table:
 def count(rows: pa.Table, slos: Sequence[Slo]) -> pa.Table:
     """VERDICTS of rows of REQUESTS, each a first version with `columns_for(slos)`."""
     requests = Requests(rows)
-    parts = [_of_slo(requests, judge(requests, slo), slo) for slo in slos]
+    own = [Requests(rows.filter(pa.array(counted(requests, slo)))) for slo in slos]
+    parts = [_of_slo(some, judge(some, slo), slo) for some, slo in zip(own, slos, strict=True)]
     return pa.concat_tables([VERDICTS.empty_table(), *parts])
 
 

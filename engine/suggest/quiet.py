@@ -1,7 +1,7 @@
 """Proposals with as much room as it takes for nothing to fire in the time they were made of.
 
-Burn alerts are judged on minutes of counts, round after round, since that is quick; when none is
-left, all alerts are (`alerts`), a few times at most.
+What minutes of counts tell is asked round after round, since that is quick; when nothing of it is
+left, all alerts are judged, a few times at most.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from tailburn.engine.backtest.burning import burning
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.minutes import (
     Counts,
@@ -20,6 +19,7 @@ from tailburn.engine.backtest.minutes import (
     counts_of,
     renamed,
 )
+from tailburn.engine.schema import VERDICTS
 from tailburn.engine.slo.model import Kind, Slo
 from tailburn.engine.suggest.proposal import Proposal, Vantage, lever_of, propose, with_goodput
 from tailburn.engine.suggest.seen import Class
@@ -28,6 +28,9 @@ MOST_STEPS: Final = 10
 MOST_ROUNDS: Final = 3
 """Times that all alerts are judged."""
 
+Spans = Sequence[tuple[int, int]]
+Quick = Callable[[Sequence[Counts], Spans], set[tuple[str, str]]]
+"""SLO and objective of what would fire that minutes of counts tell, but for spans left out."""
 Alerts = Callable[[Sequence[Slo], pa.Table], tuple[Fired, ...]]
 """What fires of these SLOs under these VERDICTS; of use are those that room would silence."""
 Raised = Mapping[str, Mapping[str, int]]
@@ -76,24 +79,39 @@ class Quiet:
     fired: tuple[Fired, ...]
 
 
+@dataclass
+class _Judged:
+    """A draft, its proposal with a goodput, and what the time is under it."""
+
+    draft: Slo
+    proposal: Proposal
+    minutes: pa.Table  # VERDICTS
+    counts: tuple[Counts, ...]
+    found: set[tuple[str, str]] | None = None  # what minutes of counts tell; None: not asked yet
+
+
 def quiet(
     time: Time,
     wanted: Wanted,
     classes: Sequence[Chosen],
+    quick: Quick,
     alerts: Alerts,
     raised_by: Sequence[str],
 ) -> Quiet:
     """An SLO for each class; `raised_by`: names of the alerts among `alerts` to give room to."""
     raised: dict[str, dict[str, int]] = {one.name: {} for one in classes}
+    judged: dict[str, _Judged] = {}
     rounds = 0
     while True:
-        proposals, minutes = _judged(time, [_proposed(one, wanted, raised) for one in classes])
-        slos = [proposal.slo for proposal in proposals]
-        budgets = counts_of(minutes, slos, time.since_ns, time.until_ns)
-        levers = _with_room(burning(budgets, time.left_out), raised)
+        drafts = [_proposed(one, wanted, raised) for one in classes]
+        judged |= _judged(time, [d for d in drafts if not _is_known(d, judged)])
+        proposals = [judged[draft.slo.name].proposal for draft in drafts]
+        levers = _with_room(_found(judged, quick, time.left_out), raised)
         fired: tuple[Fired, ...] = ()
         if not levers:
-            fired, rounds = alerts(slos, minutes), rounds + 1
+            parts = [VERDICTS.empty_table(), *(one.minutes for one in judged.values())]
+            minutes = pa.concat_tables(parts)
+            fired, rounds = alerts([p.slo for p in proposals], minutes), rounds + 1
             told = {(f.key.slo, f.key.objective) for f in fired if f.key.alertname in raised_by}
             levers = _with_room(told, raised) if rounds < MOST_ROUNDS else set()
         if not levers:
@@ -114,14 +132,33 @@ def _with_room(objectives: Iterable[tuple[str, str]], raised: Raised) -> Levers:
     return {(name, lever) for name, lever in levers if raised[name].get(lever, 0) < MOST_STEPS}
 
 
-def _judged(time: Time, proposals: Sequence[Proposal]) -> tuple[list[Proposal], pa.Table]:
+def _is_known(draft: Proposal, judged: Mapping[str, _Judged]) -> bool:
+    return draft.slo.name in judged and judged[draft.slo.name].draft == draft.slo
+
+
+def _judged(time: Time, proposals: Sequence[Proposal]) -> dict[str, _Judged]:
     """The proposals with their goodput, and the minutes of verdicts under it."""
+    if not proposals:
+        return {}
     drafts = [proposal.slo for proposal in proposals]
     columns = columns_for(drafts)
     minutes = added_up([count(rows, drafts) for rows in time.rows(columns, "trying the proposal")])
     budgets = list(counts_of(minutes, drafts, time.since_ns, time.until_ns))
     whole = [_with_goodput(proposal, budgets) for proposal in proposals]
-    return whole, renamed(minutes, drafts, [proposal.slo for proposal in whole])
+    found = {}
+    for draft, proposal in zip(drafts, whole, strict=True):
+        own = renamed(minutes, [draft], [proposal.slo])
+        counts = tuple(counts_of(own, [proposal.slo], time.since_ns, time.until_ns))
+        found[draft.name] = _Judged(draft, proposal, own, counts)
+    return found
+
+
+def _found(judged: Mapping[str, _Judged], quick: Quick, left_out: Spans) -> set[tuple[str, str]]:
+    """What minutes of counts tell, asked once of each judged proposal."""
+    for one in judged.values():
+        if one.found is None:
+            one.found = quick(one.counts, left_out)
+    return set().union(*(one.found or () for one in judged.values()))
 
 
 def _with_goodput(proposal: Proposal, budgets: Sequence[Counts]) -> Proposal:
