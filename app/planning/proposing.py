@@ -63,8 +63,8 @@ def proposed(
             enough.append(Chosen(one, name, select))
         else:
             too_thin.append((select, why))
-    alerts = _alerts(time, doing, kinds)
-    found = quiet.quiet(time, wanted, enough, _quick, alerts, RAISED_BY)
+    alerts = told_by_replay(time, doing, kinds)
+    found = quiet.quiet(time, wanted, enough, told_by_minutes, alerts, RAISED_BY)
     return Proposed(found, tuple(too_thin))
 
 
@@ -87,13 +87,15 @@ def waiting_of(slos: Iterable[Slo]) -> dict[tuple[str, str], Waiting]:
     }
 
 
-def _quick(counts: Sequence[Counts], left_out: quiet.Spans) -> set[tuple[str, str]]:
+def told_by_minutes(counts: Sequence[Counts], left_out: quiet.Spans) -> set[tuple[str, str]]:
     """Budgets that burn, and those past acceptable for as long as the ticket waits."""
     waiting = waiting_of(one.slo for one in counts)
     return burning(counts, left_out) | lasting(counts, waiting, left_out)
 
 
-def _alerts(time: Time, doing: str, kinds: Collection[Kind]) -> Alerts:
+def told_by_replay(time: Time, doing: str, kinds: Collection[Kind]) -> Alerts:
+    """What those alerts would have told in that time, evaluated minute by minute."""
+
     def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
         if not slos:
             return ()

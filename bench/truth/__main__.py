@@ -86,7 +86,10 @@ def main() -> int:
     told = (
         f"{sum(len(b.cells) for b in work)} runs of {len(every)} to do, {len(work)} warm-ups, "
         f"about {_time(soon_s)} on {asked.cores} cores (measured: "
-        + ", ".join(f"{1e3 * s:.0f} ms a minute at {r:g} req/s" for r, s in a_minute.items())
+        + ", ".join(
+            f"{1e3 * c.heard_s:.0f} ms a minute at {r:g} req/s, {1e3 * c.proposed_s:.0f} to propose"
+            for r, c in a_minute.items()
+        )
         + ")"
     )
     console.print(told, highlight=False)

@@ -10,6 +10,9 @@ from typing import Final
 from bench.truth.cell import kept_warm, run_cell, warm_up
 from bench.truth.grid import Cell
 from bench.truth.kept import Kept
+from bench.truth.ours import Ours
+from bench.truth.proposal import TRIED_NS
+from tailburn.engine.rollup import MINUTE_NS
 from tailburn.lab.workload import Profile, load, named
 from tailburn.lab.workload.figures import FIGURES
 
@@ -17,6 +20,14 @@ DAY: Final = 1_440
 NOON: Final = 720
 """Warm-ups end at noon of a Tuesday, so that faults are in busy hours."""
 PROBE_MINUTES: Final = 30
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of CPU a minute: simulated and heard by all, and tried proposals on."""
+
+    heard_s: float
+    proposed_s: float
 
 
 @dataclass(frozen=True)
@@ -67,18 +78,25 @@ def run_batch(batch: Batch, lines: Path, folder: Path) -> float:
     return time.process_time() - begun
 
 
-def probe(rates: Sequence[float], workload: str | None) -> dict[float, float]:
-    """Seconds of CPU that a minute takes at each rate, measured on the usual fleet."""
+def probe(rates: Sequence[float], workload: str | None) -> dict[float, Cost]:
+    """What a minute takes at each rate, measured on the usual fleet."""
     given = profile_of(workload)
     found = {}
     for per_s in rates:
         cell = Cell("S21", "medium", per_s, 0)
         warm_up(cell, given, 10)  # compiled code loaded
-        found[per_s] = warm_up(cell, given, PROBE_MINUTES).took_s / PROBE_MINUTES
+        warm = warm_up(cell, given, PROBE_MINUTES)
+        [proposing_s] = [s.proposing_s() for s in warm.systems if isinstance(s, Ours)]
+        found[per_s] = Cost(warm.took_s / PROBE_MINUTES, proposing_s / PROBE_MINUTES)
     return found
 
 
-def estimated_s(work: Sequence[Batch], a_minute: dict[float, float], cores: int) -> float:
+def estimated_s(work: Sequence[Batch], a_minute: dict[float, Cost], cores: int) -> float:
     """Seconds until all is done, on so many cores."""
-    each = [batch.minutes * a_minute[batch.cells[0].per_s] for batch in work]
+    each = [_taken_s(batch, a_minute[batch.cells[0].per_s]) for batch in work]
     return max(sum(each) / cores, max(each, default=0.0))
+
+
+def _taken_s(batch: Batch, cost: Cost) -> float:
+    tried = min(batch.warm_minutes, TRIED_NS // MINUTE_NS)
+    return batch.minutes * cost.heard_s + tried * cost.proposed_s

@@ -6,6 +6,7 @@ is evaluated each minute, as the service evaluates it, on the rows that it would
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
@@ -143,6 +144,12 @@ class Ours:
         forked._usual = deepcopy(self._usual)
         forked._watching = deepcopy(self._watching)
         return forked
+
+    def proposing_s(self) -> float:
+        """Seconds of CPU that proposals from what was heard so far take."""
+        begun = time.process_time()
+        self._learning.healthy.tried()
+        return time.process_time() - begun
 
     def outcome(self, asked: Sequence[tuple[int, int]]) -> Outcome:
         """Pages and tickets."""

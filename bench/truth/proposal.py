@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailburn.app.planning.proposing import proposed
+from tailburn.app.planning.proposing import RAISED_BY, proposed, told_by_minutes, told_by_replay
 from tailburn.engine.rollup import MINUTE_NS, fold
 from tailburn.engine.schema import REQUESTS, ROLLUPS
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.suggest.proposal import HEADROOM
-from tailburn.engine.suggest.quiet import Wanted
+from tailburn.engine.suggest.quiet import Chosen, Wanted, quiet
 from tailburn.engine.suggest.seen import Seen
 from tailburn.rules.alerting import Kind
 
@@ -94,3 +94,12 @@ class Healthy:
             return ()
         found = proposed(self._seen, self.last, WANTED, {}, "", REPLAYED).quiet
         return tuple(proposal.slo for proposal in found.proposals)
+
+    def tried(self) -> None:
+        """Try proposals on what was seen last, though it may be too thin: for what it costs."""
+        chosen = [
+            Chosen(one, f"slo-{i}", dict(zip(WANTED.by, one.values, strict=True)))
+            for i, one in enumerate(self._seen.classes())
+        ]
+        replayed = told_by_replay(self.last, "", REPLAYED)
+        quiet(self.last, WANTED, chosen, told_by_minutes, replayed, RAISED_BY)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from bench.truth.batches import batches, estimated_s
+from bench.truth.batches import Cost, batches, estimated_s
 from bench.truth.cell import Warm, run_cell, warm_up
 from bench.truth.grid import QUIET, Ask, Cell, cells
 from bench.truth.kept import Kept, KeptError
@@ -71,11 +71,12 @@ def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
 
 def test_runs_of_one_fleet_rate_and_seed_share_a_warm_up() -> None:
     some = [Cell(w, "medium", r, s) for w in ("S21", "S23") for r in (1.0, 10.0) for s in (1, 2)]
-    made = batches(some, None, {1.0: 1, 10.0: 1})
+    made = batches(some, None, {1.0: 1, 10.0: 8})
     assert sorted(len(b.cells) for b in made) == [2, 2, 2, 2]
-    assert estimated_s(made, {1.0: 0.01, 10.0: 0.1}, 2) == pytest.approx(
-        sum(b.minutes * (0.01 if b.cells[0].per_s == 1 else 0.1) for b in made) / 2
-    )
+    costs = {1.0: Cost(0.01, 0.0), 10.0: Cost(0.1, 0.05)}
+    heard_s = sum(b.minutes * costs[b.cells[0].per_s].heard_s for b in made)
+    proposed_s = 2 * 7 * 1_440 * 0.05  # of the last week of two warm-ups
+    assert estimated_s(made, costs, 2) == pytest.approx((heard_s + proposed_s) / 2)
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
