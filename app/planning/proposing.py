@@ -44,13 +44,12 @@ def proposed(
     time: Time,
     wanted: Wanted,
     where: Mapping[str, str],
-    doing: str,
-    kinds: Collection[Kind] = tuple(Kind),
+    alerts: Alerts,
 ) -> Proposed:
     """An SLO for every class that is not too thin, that fires nothing in the time if it can.
 
-    `where`: dimensions that all requests share. `doing`: told to whoever waits; "" to nobody.
-    `kinds`: alerts to tell of; room is given for those of `RAISED_BY` alone.
+    `where`: dimensions that all requests share. `alerts`: what tells of alerts that minutes of
+    counts do not; room is given for those of `RAISED_BY` alone.
     """
     classes = list(seen.classes())
     told = _told(wanted.by, classes)
@@ -63,7 +62,6 @@ def proposed(
             enough.append(Chosen(one, name, select))
         else:
             too_thin.append((select, why))
-    alerts = told_by_replay(time, doing, kinds)
     found = quiet.quiet(time, wanted, enough, told_by_minutes, alerts, RAISED_BY)
     return Proposed(found, tuple(too_thin))
 
@@ -93,8 +91,11 @@ def told_by_minutes(counts: Sequence[Counts], left_out: quiet.Spans) -> set[tupl
     return burning(counts, left_out) | lasting(counts, waiting, left_out)
 
 
-def told_by_replay(time: Time, doing: str, kinds: Collection[Kind]) -> Alerts:
-    """What those alerts would have told in that time, evaluated minute by minute."""
+def told_by_replay(time: Time, doing: str, kinds: Collection[Kind] = tuple(Kind)) -> Alerts:
+    """What those alerts would have told in that time, evaluated minute by minute.
+
+    `doing`: told to whoever waits; "" to nobody.
+    """
 
     def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
         if not slos:

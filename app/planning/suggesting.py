@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailburn.app.errors import UserError
-from tailburn.app.planning.proposing import proposed
+from tailburn.app.planning.proposing import proposed, told_by_replay
 from tailburn.app.planning.stored import Stretch
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.score import calls
@@ -36,7 +36,8 @@ class Suggested:
 def suggest(stretch: Stretch, wanted: Wanted) -> Suggested:
     """An SLO for every class that is not too thin, that fires nothing in the stretch if it can."""
     seen = _seen(stretch, wanted)
-    made = proposed(seen, stretch, wanted, _dimensions(stretch.where), "running all alerts")
+    alerts = told_by_replay(stretch, "running all alerts")
+    made = proposed(seen, stretch, wanted, _dimensions(stretch.where), alerts)
     found = made.quiet
     days = sum(end - begin for begin, end in stretch.spans) / _DAY_NS
     forecasts = tuple(

@@ -17,8 +17,6 @@ from tailburn.lab.workload import Profile, load, named
 from tailburn.lab.workload.figures import FIGURES
 
 DAY: Final = 1_440
-NOON: Final = 720
-"""Warm-ups end at noon of a Tuesday, so that faults are in busy hours."""
 PROBE_MINUTES: Final = 30
 
 
@@ -53,7 +51,7 @@ def batches(todo: Sequence[Cell], workload: str | None, warm_days: dict[float, i
         of = f"{cell.fleet(given)}|{cell.profile(given).name}|{cell.per_s}|{cell.seed}"
         shared.setdefault(hashlib.sha256(of.encode()).hexdigest()[:16], []).append(cell)
     made = [
-        Batch(key, warm_days[some[0].per_s] * DAY + NOON, tuple(some), workload)
+        Batch(key, warm_days[some[0].per_s] * DAY, tuple(some), workload)
         for key, some in shared.items()
     ]
     return sorted(made, key=lambda b: -b.minutes * b.cells[0].per_s)

@@ -25,6 +25,8 @@ from tailburn.lab.workload import Profile
 
 BLOCK: Final = 10
 """Minutes run and heard at once; a fork is between two such."""
+BEGIN_S: Final = 12 * 3600
+"""Warm-ups of whole days begin and end at noon, of a Monday first: faults are in busy hours."""
 OBJECTIVE_CLOCK: Final = "ttft"
 BUDGET: Final = 0.01
 WINDOW_S: Final = 30 * 86_400
@@ -65,7 +67,7 @@ def warm_up(cell: Cell, given: Profile | None, minutes: int) -> Warm:
     """Run a fleet without faults for so long, heard by all."""
     begun = time.process_time()
     fleet, profile = cell.fleet(given), cell.profile(given)
-    motion = Motion(Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed))
+    motion = Motion(Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed, BEGIN_S))
     systems = [*naive(), Ours(fleet)]
     for told in Listening(fleet, (), cell.seed).run(motion, minutes):
         for system in systems:

@@ -14,6 +14,7 @@ from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench.truth.proposal import Healthy
 from bench.truth.rows import rows_of
@@ -24,7 +25,6 @@ from tailburn.engine.backtest.minutes import columns_for, count
 from tailburn.engine.baseline import Usual
 from tailburn.engine.counted import rows_of as verdict_rows
 from tailburn.engine.evaluation import AlertKey, Flip, State, Status, evaluate, history_of
-from tailburn.engine.evaluation.windows import SLOW_S
 from tailburn.engine.grouping import F64
 from tailburn.engine.schema import ROLLUP_DIMENSIONS, ROLLUPS, USUAL, VERDICTS
 from tailburn.engine.slo.lateness import DEADLINE, has_deadlines, lateness
@@ -77,13 +77,13 @@ class _Watching:
         lately = learnt.healthy.last.after(now_ns - REMEMBERED_NS)
         counted = [count(rows, self.slos) for rows in lately.rows(columns_for(self.slos), "")]
         verdicts = pa.concat_tables([VERDICTS.empty_table(), *counted])
-        for minute_ns, rows in _by_minute(rollups):
-            self.history.take_rollups(rows)
-            end_ns = minute_ns + MINUTE_NS
-            if end_ns % (SLOW_S * 10**9) == 0:
-                self.history.record(end_ns)
-        for _, rows in _by_minute(verdicts):
-            self.history.take_verdicts(rows)
+        begin_ns = now_ns - REMEMBERED_NS
+        rollups, verdicts = (
+            t.filter(pc.greater_equal(t["minute_ns"], begin_ns)) for t in (rollups, verdicts)
+        )
+        self.history.recall_rollups(rollups, begin_ns, now_ns)
+        if len(verdicts):
+            self.history.take_verdicts(verdicts)
         self.history.trim(now_ns)
 
     def take(self, rows: pa.Table, deadline_s: Mapping[str, F64], minutes_ns: range) -> None:

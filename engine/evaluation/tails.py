@@ -104,12 +104,17 @@ class Consistency:
 
 @dataclass(frozen=True)
 class OverBaseline:
-    """p99 of five minutes is so many times that of this hour on the days before."""
+    """p99 of five minutes is so many times that of this hour on the days before.
+
+    `requests_each`: so many requests for each unit of `chance.floor`, or p95 must be over as
+    well; 0: it need not.
+    """
 
     clock: Clock
     ratio: float
     days: int
     least: int
+    requests_each: float = 0.0
 
     freezes = True
 
@@ -133,7 +138,12 @@ class OverBaseline:
                 for mark in marks[::-1].tolist()
             )
 
-        return Seen(cells.by, over > self.ratio, over, ~np.isnan(over), was_alive)
+        in_trouble = over > self.ratio
+        if self.requests_each and in_trouble.any():
+            p95, _ = at.history.recent(cells.columns, QUANTILES["p95"], at.now)
+            enough = self.requests_each * floor(int((came > 0).sum()))
+            in_trouble &= (came >= enough) | (p95 / then > self.ratio)
+        return Seen(cells.by, in_trouble, over, ~np.isnan(over), was_alive)
 
     def told(self, value: float | None) -> str:
         measured = "an unknown number of" if value is None else f"{value:.3g}"

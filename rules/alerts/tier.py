@@ -24,11 +24,9 @@ from tailburn.engine.slo.model import QUANTILES, Clock, Objective, Slo, Tier
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts.burn import identity
 from tailburn.rules.annotating import clock_definition, seconds, told
-from tailburn.rules.chance import enough
 from tailburn.rules.promql import by, number, selector
-from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S, buckets, clocks_of
+from tailburn.rules.recording.percentiles import SAMPLES, WINDOW, WINDOW_S, came_enough, clocks_of
 from tailburn.rules.sources.choose import budgets_of
-from tailburn.rules.sources.histograms import histogram_of
 
 FOR_S: Final = 300
 _TICKET: Final = "p95"
@@ -77,17 +75,11 @@ def _page(slo: Slo, clock: Clock, percentile: str, threshold_s: float) -> Alert:
 
 def _no_chance(slo: Slo, clock: Clock, percentile: str) -> str:
     """That so many requests came that the percentile is no chance, whatever the series."""
-    histogram = histogram_of(slo, clock)
-    assert histogram is not None, "its percentile is recorded"
     each = requests_each(1 - QUANTILES[percentile])
     if each * floor(_MOST_SERIES) <= SAMPLES[percentile]:
         return ""
-    record, chosen = buckets(histogram, WINDOW), {SLO_LABEL: slo.name}
-    came = selector(record, chosen | {"le": "+Inf"})
-    if histogram.is_native:
-        came = f"histogram_count({selector(record, chosen)})"
     on = f"on ({', '.join((SLO_LABEL, *slo.by))})"
-    return f"\nand {on}\n{came} * {WINDOW_S} >= {enough(came, each, is_single=not slo.by)}"
+    return f"\nand {on}\n{came_enough(slo, clock, each)}"
 
 
 def _ticket(slo: Slo, budget: Objective) -> Alert:

@@ -17,6 +17,7 @@ from tailburn.engine.names import (
 )
 from tailburn.engine.slo import burn
 from tailburn.engine.slo.model import QUANTILES, Clock, Rolling, Slo, Tier
+from tailburn.rules.chance import enough
 from tailburn.rules.model import Rule
 from tailburn.rules.promql import duration, number, selector
 from tailburn.rules.sources.histograms import Histogram, histogram_of, views_of
@@ -80,6 +81,17 @@ def views(slo: Slo) -> Iterator[Rule]:
                     _quantile(histogram, percentile, own, WINDOW_S, also),
                     slo_view_record(histogram.clock, percentile, dimension),
                 )
+
+
+def came_enough(slo: Slo, clock: Clock, requests_each: float) -> str:
+    """The requests of five minutes, where they are so many for each unit of `chance.floor`."""
+    histogram = histogram_of(slo, clock)
+    assert histogram is not None, "its percentiles are recorded"
+    record, chosen = buckets(histogram, WINDOW), _labels(slo)
+    came = selector(record, chosen | {"le": "+Inf"})
+    if histogram.is_native:
+        came = f"histogram_count({selector(record, chosen)})"
+    return f"{came} * {WINDOW_S} >= {enough(came, requests_each, is_single=not slo.by)}"
 
 
 def buckets(histogram: Histogram, window: str) -> str:

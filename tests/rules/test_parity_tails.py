@@ -1,7 +1,7 @@
 """Both faces of the alerts on percentiles: Prometheus on exposed buckets, and ours."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,8 @@ COMPARED: Final = slo(
     clocks={Clock.TTFT: {Tier.ACCEPTABLE: {"p99": 30.0}}}, regression=Regression(1.5, 1)
 )
 
+OF_DAYS: Final = replace(COMPARED, regression=Regression(1.5, 3))
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -63,6 +65,18 @@ COURSES: Final[dict[str, tuple[Slo, Clock, Course, int]]] = {
         COMPARED,
         Clock.TTFT,
         (Stretch(1500, 100), Stretch(60, 100, 0.4), Stretch(40, 100)),
+        4,
+    ),
+    "few have a longer tail, then all are slow": (
+        OF_DAYS,
+        Clock.TTFT,
+        (Stretch(1500, 100), Stretch(60, 100, 0.1, 0.4, 0.02), Stretch(60, 100, 0.4), WELL),
+        4,
+    ),
+    "many have a longer tail": (
+        OF_DAYS,
+        Clock.TTFT,
+        (Stretch(1500, 100), Stretch(60, 400, 0.1, 0.4, 0.02), WELL),
         4,
     ),
 }

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from tailburn.engine.evaluation.chance import floor, requests_each
 from tailburn.engine.names import SLO_LABEL, slo_baseline_record, slo_quantile_record
 from tailburn.engine.slo.burn import DAY_S, HOUR_S, MINUTE_S
-from tailburn.engine.slo.model import Clock, Slo
+from tailburn.engine.slo.model import QUANTILES, Clock, Slo
 from tailburn.rules.alerting import Alert, Kind
 from tailburn.rules.alerts import regression
 from tailburn.rules.promql import number, selector
 from tailburn.rules.recording.baseline import clocks_compared
-from tailburn.rules.recording.percentiles import HOUR, WINDOW
+from tailburn.rules.recording.percentiles import HOUR, WINDOW, WINDOW_S, buckets
+from tailburn.rules.sources.histograms import histogram_of
 from tailburn.rules.testing.asking import fires, is_silent
 from tailburn.rules.testing.labels import troubled
 from tailburn.rules.testing.unit import Input, Question, UnitTest, sample_name
@@ -24,6 +26,9 @@ from tailburn.rules.testing.unit import Input, Question, UnitTest, sample_name
 _STEP_S: Final = 30 * MINUTE_S
 _PART_S: Final = 6 * HOUR_S
 _MOST_DAYS: Final = 3
+_JUST_UNDER: Final = 0.98
+_JUST_OVER: Final = 1.02
+_WORSE: Final = 1.1
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,40 @@ def tests(slo: Slo) -> Iterator[UnitTest]:
         yield UnitTest(
             f"{alert.kind} {alert.objective}: no history",
             _STEP_S,
-            (_now(slo, clock, f"{number(9.0)}+0x4"),),
+            (_now(slo, clock, "p99", f"{number(9.0)}+0x4"),),
             (is_silent(alert, 2 * HOUR_S),),
         )
+        if slo.regression is not None and slo.regression.days > 1 and _can_be_counted(slo, clock):
+            yield _few(slo, clock, alert)
+
+
+def _can_be_counted(slo: Slo, clock: Clock) -> bool:
+    """Native histograms have no notation."""
+    histogram = histogram_of(slo, clock)
+    return histogram is not None and not histogram.is_native
+
+
+def _few(slo: Slo, clock: Clock, alert: Alert) -> UnitTest:
+    """A long tail, of just too few requests and then of just enough; then p95 is over too."""
+    histogram = histogram_of(slo, clock)
+    assert histogram is not None and slo.regression is not None
+    limit_s = slo.regression.ratio
+    labels = {SLO_LABEL: slo.name} | troubled(slo)
+    enough_per_s = requests_each(1 - QUANTILES["p99"]) * floor(1) / WINDOW_S
+    rates = [enough_per_s * times for times in (_JUST_UNDER, _JUST_OVER, _JUST_UNDER)]
+    came = " ".join(_level(rate, _PART_S) for rate in rates)
+    p95 = " ".join(_level(limit_s * t, _PART_S) for t in (_JUST_UNDER, _JUST_UNDER, _JUST_OVER))
+    past, now = _gap(_MOST_DAYS * DAY_S), _level(limit_s * _WORSE, 3 * _PART_S)
+    hours = _level(1.0, (_MOST_DAYS + 1) * DAY_S)
+    inputs = (
+        Input(slo_quantile_record(clock, "p99", HOUR), labels, hours),
+        _now(slo, clock, "p99", f"{past} {now}"),
+        _now(slo, clock, "p95", f"{past} {p95}"),
+        Input(buckets(histogram, WINDOW), labels | {"le": "+Inf"}, f"{past} {came}"),
+    )
+    ends_s = [_MOST_DAYS * DAY_S + part * _PART_S - _STEP_S for part in (1, 2, 3)]
+    asked = (is_silent(alert, ends_s[0]), fires(alert, ends_s[1]), fires(alert, ends_s[2]))
+    return UnitTest(f"{alert.kind} {alert.objective}: a tail of few", _STEP_S, inputs, asked)
 
 
 def _questions(slo: Slo, clock: Clock, alert: Alert) -> Iterator[Question]:
@@ -99,7 +135,8 @@ def _inputs(slo: Slo, clock: Clock) -> Iterator[Input]:
         limit_s = (baseline_s if baseline_s is not None else 1.0) * slo.regression.ratio
         today.append(_level(limit_s * 0.98, _PART_S // 2))
         today.append(_level(limit_s * 1.02, _PART_S // 2))
-    yield _now(slo, clock, f"{_gap(_MOST_DAYS * DAY_S)} {' '.join(today)}")
+    for percentile in ("p99", "p95"):  # all requests are slower, so that few are enough
+        yield _now(slo, clock, percentile, f"{_gap(_MOST_DAYS * DAY_S)} {' '.join(today)}")
 
 
 def _page(slo: Slo) -> dict[str, str]:
@@ -111,10 +148,10 @@ def _worse(slo: Slo) -> dict[str, str]:
     return {"alertname": str(Kind.REGRESSION)} | labels
 
 
-def _now(slo: Slo, clock: Clock, values: str) -> Input:
-    """p99 of five minutes, given as recorded: ten minutes apart, nothing is left to rate."""
+def _now(slo: Slo, clock: Clock, percentile: str, values: str) -> Input:
+    """A percentile of 5 min, given as recorded: so far apart, nothing is left to rate."""
     labels = {SLO_LABEL: slo.name} | troubled(slo)
-    return Input(slo_quantile_record(clock, "p99", WINDOW), labels, values)
+    return Input(slo_quantile_record(clock, percentile, WINDOW), labels, values)
 
 
 def _level(value: float, for_s: int) -> str:
