@@ -23,7 +23,7 @@ from tailburn.lab.telemetry.metrics import MetricsText
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
 from tailburn.lab.workload import Profile
 
-BLOCK: Final = 10
+BLOCK: Final = 60
 """Minutes run and heard at once; a fork is between two such."""
 BEGIN_S: Final = 12 * 3600
 """Warm-ups of whole days begin and end at noon, of a Monday first: faults are in busy hours."""
