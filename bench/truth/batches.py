@@ -17,7 +17,7 @@ from tailburn.lab.workload import Profile, load, named
 from tailburn.lab.workload.figures import FIGURES
 
 DAY: Final = 1_440
-PROBE_MINUTES: Final = 30
+PROBE_MINUTES: Final = 120
 
 
 @dataclass(frozen=True)
