@@ -108,7 +108,9 @@ def test_generated_rules_pass_their_tests(run: Run, slo: Path, tmp_path: Path) -
 @pytest.mark.usefixtures("promtool")
 def test_rules_that_were_changed_by_hand_fail(run: Run, slo: Path, tmp_path: Path) -> None:
     rules = tmp_path / "deployed.yml"
-    rules.write_text(run("rules", "generate", "-i", slo).out.replace("> 0.0144", "> 0.0288"))
+    generated = run("rules", "generate", "-i", slo).out
+    assert "> 14.4" in generated
+    rules.write_text(generated.replace("> 14.4", "> 28.8"))
     ended = run("rules", "test", "-i", slo, "--rules", rules)
     assert ended.code == 1
     assert "FAILED" in ended.out
