@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from tailburn.app.planning.replaying import Past, replay
-from tailburn.engine.backtest.burning import burning
+from tailburn.engine.backtest.burning import Spans, burning
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.lasting import Waiting, lasting
 from tailburn.engine.backtest.minutes import Counts
@@ -85,7 +85,7 @@ def waiting_of(slos: Iterable[Slo]) -> dict[tuple[str, str], Waiting]:
     }
 
 
-def told_by_minutes(counts: Sequence[Counts], left_out: quiet.Spans) -> set[tuple[str, str]]:
+def told_by_minutes(counts: Sequence[Counts], left_out: Spans) -> set[tuple[str, str]]:
     """Budgets that burn, and those past acceptable for as long as the ticket waits."""
     waiting = waiting_of(one.slo for one in counts)
     return burning(counts, left_out) | lasting(counts, waiting, left_out)

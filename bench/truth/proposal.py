@@ -12,7 +12,7 @@ from tailburn.app.planning.proposing import RAISED_BY, proposed, told_by_minutes
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.lasting import Waiting, lasting
 from tailburn.engine.backtest.minutes import added_up, columns_for, count, counts_of
-from tailburn.engine.evaluation.quantiles import BOUND_STEP
+from tailburn.engine.evaluation.quantiles import BOUNDS_S
 from tailburn.engine.evaluation.shares import Share
 from tailburn.engine.rollup import MINUTE_NS, fold
 from tailburn.engine.schema import REQUESTS, ROLLUPS
@@ -29,8 +29,8 @@ TRIED_NS: Final = 7 * 86_400 * 10**9
 """So much of what was seen last a proposal is tried on: peaks come on weekdays."""
 REPLAYED: Final = (Kind.TIER,)
 """Alerts that give room and that minutes of counts do not tell: critical percentiles."""
-_AT_ONCE: Final = 300_000
-_BUCKET_WIDTH: Final = 2 ** (BOUND_STEP / 32)
+_ROWS_AT_ONCE: Final = 300_000
+_BUCKET_WIDTH: Final = float(BOUNDS_S[1] / BOUNDS_S[0])
 _KEPT: Final = (
     "received_ns", "version", "tombstone", "outcome", "http_status", "streamed", "output_tokens",
     "weight", *WANTED.by, "ttft_gateway_s", "tpot_gateway_s", "e2e_gateway_s",
@@ -72,7 +72,7 @@ class Lately:
     def _pieces(self) -> Iterator[list[pa.Table]]:
         piece: list[pa.Table] = []
         for part in self.parts:
-            if sum(map(len, piece)) + len(part) > _AT_ONCE and piece:
+            if sum(map(len, piece)) + len(part) > _ROWS_AT_ONCE and piece:
                 yield piece
                 piece = []
             piece.append(part)
@@ -123,13 +123,13 @@ class Healthy:
         replayed = told_by_replay(self.last, "", REPLAYED)
 
         def fired(slos: Sequence[Slo], minutes: pa.Table) -> tuple[Fired, ...]:
-            suspected = _near_critical(self.last, slos)
+            suspected = near_critical(self.last, slos)
             return replayed([slo for slo in slos if slo.name in suspected], minutes)
 
         return fired
 
 
-def _near_critical(time: Lately, slos: Sequence[Slo]) -> set[str]:
+def near_critical(time: Lately, slos: Sequence[Slo]) -> set[str]:
     """SLOs of which a median was within a bucket of critical for as long as its page waits.
 
     Others need no replay: a critical p95 is past acceptable, which minutes of counts have told.

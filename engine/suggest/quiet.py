@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from tailburn.engine.backtest.burning import Spans
 from tailburn.engine.backtest.fired import Fired
 from tailburn.engine.backtest.minutes import (
     Counts,
@@ -28,7 +29,6 @@ MOST_STEPS: Final = 10
 MOST_ROUNDS: Final = 3
 """Times that all alerts are judged."""
 
-Spans = Sequence[tuple[int, int]]
 Quick = Callable[[Sequence[Counts], Spans], set[tuple[str, str]]]
 """SLO and objective of what would fire that minutes of counts tell, but for spans left out."""
 Alerts = Callable[[Sequence[Slo], pa.Table], tuple[Fired, ...]]
@@ -79,15 +79,14 @@ class Quiet:
     fired: tuple[Fired, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Judged:
     """A draft, its proposal with a goodput, and what the time is under it."""
 
     draft: Slo
     proposal: Proposal
     minutes: pa.Table  # VERDICTS
-    counts: tuple[Counts, ...]
-    found: set[tuple[str, str]] | None = None  # what minutes of counts tell; None: not asked yet
+    told: set[tuple[str, str]]  # SLO and objective of what minutes of counts tell
 
 
 def quiet(
@@ -104,9 +103,9 @@ def quiet(
     rounds = 0
     while True:
         drafts = [_proposed(one, wanted, raised) for one in classes]
-        judged |= _judged(time, [d for d in drafts if not _is_known(d, judged)])
+        judged |= _judged(time, [d for d in drafts if not _is_known(d, judged)], quick)
         proposals = [judged[draft.slo.name].proposal for draft in drafts]
-        levers = _with_room(_found(judged, quick, time.left_out), raised)
+        levers = _with_room((told for one in judged.values() for told in one.told), raised)
         fired: tuple[Fired, ...] = ()
         if not levers:
             parts = [VERDICTS.empty_table(), *(one.minutes for one in judged.values())]
@@ -136,8 +135,8 @@ def _is_known(draft: Proposal, judged: Mapping[str, _Judged]) -> bool:
     return draft.slo.name in judged and judged[draft.slo.name].draft == draft.slo
 
 
-def _judged(time: Time, proposals: Sequence[Proposal]) -> dict[str, _Judged]:
-    """The proposals with their goodput, and the minutes of verdicts under it."""
+def _judged(time: Time, proposals: Sequence[Proposal], quick: Quick) -> dict[str, _Judged]:
+    """By name the proposals with their goodput, and the minutes of verdicts under it."""
     if not proposals:
         return {}
     drafts = [proposal.slo for proposal in proposals]
@@ -148,17 +147,9 @@ def _judged(time: Time, proposals: Sequence[Proposal]) -> dict[str, _Judged]:
     found = {}
     for draft, proposal in zip(drafts, whole, strict=True):
         own = renamed(minutes, [draft], [proposal.slo])
-        counts = tuple(counts_of(own, [proposal.slo], time.since_ns, time.until_ns))
-        found[draft.name] = _Judged(draft, proposal, own, counts)
+        counts = list(counts_of(own, [proposal.slo], time.since_ns, time.until_ns))
+        found[draft.name] = _Judged(draft, proposal, own, quick(counts, time.left_out))
     return found
-
-
-def _found(judged: Mapping[str, _Judged], quick: Quick, left_out: Spans) -> set[tuple[str, str]]:
-    """What minutes of counts tell, asked once of each judged proposal."""
-    for one in judged.values():
-        if one.found is None:
-            one.found = quick(one.counts, left_out)
-    return set().union(*(one.found or () for one in judged.values()))
 
 
 def _with_goodput(proposal: Proposal, budgets: Sequence[Counts]) -> Proposal:

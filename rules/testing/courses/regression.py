@@ -133,8 +133,8 @@ def _inputs(slo: Slo, clock: Clock) -> Iterator[Input]:
     for part in PARTS:
         baseline_s = part.baseline_s(slo.regression.days)
         limit_s = (baseline_s if baseline_s is not None else 1.0) * slo.regression.ratio
-        today.append(_level(limit_s * 0.98, _PART_S // 2))
-        today.append(_level(limit_s * 1.02, _PART_S // 2))
+        today.append(_level(limit_s * _JUST_UNDER, _PART_S // 2))
+        today.append(_level(limit_s * _JUST_OVER, _PART_S // 2))
     for percentile in ("p99", "p95"):  # all requests are slower, so that few are enough
         yield _now(slo, clock, percentile, f"{_gap(_MOST_DAYS * DAY_S)} {' '.join(today)}")
 

@@ -8,10 +8,12 @@ import pyarrow.compute as pc
 import pytest
 
 from bench.truth.ours import MINUTE_NS, Ours
-from bench.truth.proposal import WANTED, Healthy, Lately
+from bench.truth.proposal import REPLAYED, WANTED, Healthy, Lately, near_critical
 from bench.truth.rows import CLOSED_AFTER_NS, rows_of
+from tailburn.app.planning.proposing import told_by_replay
 from tailburn.app.planning.stored import stretch_of
 from tailburn.app.planning.suggesting import suggest
+from tailburn.engine.backtest.minutes import columns_for, count
 from tailburn.engine.rollup import fold, merge
 from tailburn.engine.schema import REQUESTS
 from tailburn.engine.store.api import ALWAYS, LogRange
@@ -105,6 +107,20 @@ def test_it_pages_within_minutes_of_a_slowdown_and_not_without(warm: Ours, facto
     assert first_page.dims["request_type"] == "chat"
     assert all(p.end_ns is not None for p in pages if p.alert.startswith("TailburnDeadline"))
     assert not warm.fork().outcome([]).pages, "a fork is nobody else's"
+
+
+@pytest.mark.parametrize(("factor", "is_near"), [(1.0, False), (2.0, True), (3.0, True)])
+def test_what_is_not_near_critical_has_no_critical_page(
+    warm: Ours, factor: float, is_near: bool
+) -> None:
+    slos = warm._learning.healthy.slos()
+    time = Lately().with_more(_minutes(np.random.default_rng(5), 1560, 30, factor))
+    counted = [count(rows, slos) for rows in time.rows(columns_for(slos), "")]
+    fired = told_by_replay(time, "", REPLAYED)(slos, pa.concat_tables(counted))
+    near = near_critical(time, slos)
+    assert bool(near) is is_near
+    assert {f.key.slo for f in fired if f.key.objective.endswith("p50_critical")} <= near
+    assert any(f.key.objective.endswith("p50_critical") for f in fired) is (factor == 3.0)
 
 
 def _counts(rollups: pa.Table) -> list[dict[str, object]]:
