@@ -70,6 +70,8 @@ WhenReady = Callable[["Service"], Coroutine[None, None, None]]
 def serve_until_told(settings: Settings, when_ready: WhenReady | None = None) -> None:
     """Serve until SIGTERM or SIGINT. `when_ready` runs beside it, once telemetry is taken.
 
+    Told to stop, the service takes telemetry until `when_ready` has ended its own.
+
     Raises UserError for what keeps the service from starting.
     """
     keep_freed_memory()
@@ -92,11 +94,17 @@ async def _serve(settings: Settings, when_ready: WhenReady | None) -> None:
     async with AsyncExitStack() as stack:
         service = await Service.open(settings, stack)
         await service.start(stack)
-        beside = asyncio.create_task(when_ready(service)) if when_ready else None
+        if when_ready is not None:
+            stack.push_async_callback(_cancelled, asyncio.create_task(_beside(when_ready(service))))
         await told_to_stop.wait()
         log.info("stopping: what was taken is made durable and published")
-        if beside is not None:
-            beside.cancel()
+
+
+async def _beside(shown: Coroutine[None, None, None]) -> None:
+    try:
+        await shown
+    except Exception:
+        log.exception("what is shown beside the service ended; the service goes on")
 
 
 class Service:

@@ -44,6 +44,8 @@ BROKEN_BEFORE_S: Final = 1_500
 BROKEN_FOR: Final = "40m"
 _IDLE_CLOSE_S: Final = 16.0
 """Longer than a process's batch (5 s) and a collector's (10 s): no span comes after its row."""
+_ENDS_WITHIN_S: Final = 10.0
+"""What the fleet gets to sum up; where it still compiles it would take minutes."""
 _STEP_S: Final = 0.25
 _NS: Final = 1_000_000_000
 _HOUR_NS: Final = 3600 * _NS
@@ -111,11 +113,8 @@ def serve_story(settings: Settings, story: Story, afresh: bool = False) -> None:
         )
 
         async def shown(service: Service) -> None:
-            try:
-                await asyncio.to_thread(warming.wait)
-                await _show(service, story)
-            except Exception:
-                log.exception("the demo ended; the service goes on")
+            await asyncio.to_thread(warming.wait)
+            await _show(service, story)
 
         serve_until_told(settings, shown)
 
@@ -167,7 +166,7 @@ async def _show(service: Service, story: Story) -> None:
 
 @contextlib.asynccontextmanager
 async def _lab(service: Service, story: Story) -> AsyncIterator["asyncio.subprocess.Process"]:
-    """The fleet, in a process of its own; it ends with this."""
+    """The fleet, in a process of its own; it ends with this, killed where it takes too long."""
     truth = beside(service.settings.store, "truth")
     arguments = story.arguments(service.addresses["OTLP/HTTP"], truth)
     process = await asyncio.create_subprocess_exec(
@@ -178,7 +177,11 @@ async def _lab(service: Service, story: Story) -> AsyncIterator["asyncio.subproc
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
-        await process.wait()
+            try:
+                await asyncio.wait_for(process.wait(), _ENDS_WITHIN_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
 
 
 async def _until_live(lab: "asyncio.subprocess.Process", told: Console) -> int | None:

@@ -1,14 +1,22 @@
 """The service as a whole, in a process of its own."""
 
+import asyncio
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
+from tailburn.app.serve import Service, serve_until_told
+from tailburn.app.settings import Settings
 from tests.app.service import FREE_PORTS, Running, chat, refused, send, serving
 
 pytestmark = pytest.mark.timeout(600)  # the first start on a machine compiles the hot path
@@ -154,3 +162,28 @@ def test_a_fault_in_an_slo_stops_the_start_before_anything_is_touched(tmp_path: 
     assert code == 2
     assert f"{slo}:4" in said
     assert not (tmp_path / "store").exists()
+
+
+def test_what_runs_beside_the_service_ends_before_the_service_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A child of the demo that outlives it would write into folders that are gone."""
+    ended: list[str] = []
+
+    async def started(stack: AsyncExitStack) -> None:
+        stack.callback(ended.append, "service")
+
+    async def opened(settings: Settings, stack: AsyncExitStack) -> Any:
+        return SimpleNamespace(start=started)
+
+    async def beside(_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.1)
+            ended.append("beside")
+
+    monkeypatch.setattr(Service, "open", opened)
+    serve_until_told(replace(Settings(), store=tmp_path), beside)
+    assert ended == ["beside", "service"]
