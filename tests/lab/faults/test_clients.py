@@ -49,3 +49,18 @@ def test_a_client_that_stops_streaming_gets_first_bytes_at_the_end() -> None:
 def test_a_late_program_waits_before_it_asks_and_one_that_does_not_stream_does_not() -> None:
     assert _largest(trial_of("S34").strong).ms("client_start", "client_slot", 99) < 1.0
     assert _largest(trial_of("S27").medium).ms("client_start", "client_slot", 10) > 400.0
+
+
+def _held(name: str) -> set[int]:
+    """Clients whose streams' first tokens a gateway holds, of those that ask often."""
+    a = trial_of(name).medium.streamed.served
+    held = a.gateway_first - a.engine_first
+    of = {int(c): held[(a.client == c) & (a.gateway_first >= 0)] for c in np.unique(a.client)}
+    return {c for c, times in of.items() if len(times) >= 20 and np.median(times) > 0.3e9}
+
+
+def test_a_late_program_is_held_at_no_gateway_and_a_buffer_holds_many_clients() -> None:
+    assert not _held("S27") and len(_held("S23")) > 5
+    for client in _held("S23"):
+        seen = trial_of("S23").medium
+        assert seen.of(seen.attempts.client == client).ms("client_start", "client_slot", 90) < 50.0

@@ -84,27 +84,31 @@ def test_a_surge_leaves_the_range_that_a_monday_stays_in() -> None:
     assert surge.medium.queue(50) > 100.0 > _from_monday("N1", Severity.STRONG).queue(95)
 
 
+def _alike(seen: Seen) -> float:
+    """Ms to prefill prompts of much the same uncached tokens."""
+    tokens = seen.attempts.prompt_tokens - seen.attempts.cached_tokens
+    return seen.of(tokens // 500 == 3).prefill(25)
+
+
 def test_longer_prompts_prefill_as_their_tokens_predict() -> None:
     trial = trial_of("N2")
     quiet, medium = trial.quiet, trial.medium
     assert rising(*(float(s.attempts.prompt_tokens.mean()) for s in trial.all()))
     assert rising(*(s.prefill(50) for s in trial.all()))
     assert medium.rho == pytest.approx(1.0, abs=0.06)
-    alike = [
-        s.of((s.attempts.prompt_tokens - s.attempts.cached_tokens) // 500 == 3).prefill(25)
-        for s in (quiet, medium)
-    ]
-    assert alike[1] == pytest.approx(alike[0], rel=0.12)
+    assert _alike(medium) == pytest.approx(_alike(quiet), rel=0.12)
     assert len(medium.attempts) == pytest.approx(len(quiet.attempts), rel=0.02)
 
 
-def test_a_throttled_clock_prefills_the_same_tokens_slower() -> None:
-    trial = trial_of("S7")
-    alike = [
-        s.of((s.attempts.prompt_tokens - s.attempts.cached_tokens) // 500 == 3).prefill(25)
-        for s in (trial.quiet, trial.medium)
+def test_longer_prompts_are_told_from_a_throttled_clock_by_what_the_same_tokens_take() -> None:
+    longer, throttled = trial_of("N2"), trial_of("S7")
+    assert _alike(longer.medium) < 1.12 * _alike(longer.quiet)
+    assert _alike(throttled.medium) > 1.2 * _alike(throttled.quiet)
+    means = [
+        t.medium.attempts.prompt_tokens.mean() / t.quiet.attempts.prompt_tokens.mean()
+        for t in (longer, throttled)
     ]
-    assert alike[1] > 1.2 * alike[0]
+    assert means[0] > 1.5 and means[1] == pytest.approx(1.0, abs=0.01)
 
 
 def test_longer_answers_fill_batches_and_leave_first_tokens() -> None:
@@ -115,6 +119,27 @@ def test_longer_answers_fill_batches_and_leave_first_tokens() -> None:
     assert medium.ttft(50) < 1.15 * quiet.ttft(50)
     assert rising(*(s.tpot(50) for s in trial.all()))
     assert medium.rho == pytest.approx(1.0, abs=0.06)
+
+
+def _of_tenants(seen: Seen) -> dict[int, float]:
+    """Mean tokens of an answer, of tenants that ask often."""
+    a = seen.served
+    means = {t: a.output_done[a.tenant == t] for t in np.unique(a.tenant).tolist()}
+    return {t: float(of.mean()) for t, of in means.items() if len(of) >= 100}
+
+
+def test_longer_answers_are_everybody_s_and_a_neighbour_s_contexts_are_one_tenant_s() -> None:
+    longer, neighbour = trial_of("N3"), trial_of("S6", minutes=20)
+    for trial, grown in ((longer, True), (neighbour, False)):
+        before, after = _of_tenants(trial.quiet), _of_tenants(trial.medium)
+        assert len(before) > 3 and before.keys() <= after.keys()
+        growth = [after[tenant] / before[tenant] for tenant in before]
+        assert min(growth) > 1.5 if grown else max(growth) < 1.1
+    contexts = [
+        len(np.unique(s.attempts.tenant[s.attempts.prompt_tokens >= 30_000]))
+        for s in (longer.medium, neighbour.quiet, neighbour.medium)
+    ]
+    assert contexts == [contexts[0], contexts[1], contexts[1] + 1]
 
 
 def test_a_night_s_tail_jumps_with_nothing_wrong() -> None:
@@ -132,6 +157,22 @@ def test_a_night_s_tail_jumps_with_nothing_wrong() -> None:
     assert seen.queue(99) < 100.0 and seen.tpot(99) < 15.0
     rates = [len(_from_monday("N4", s).attempts) for s in (Severity.WEAK, Severity.STRONG)]
     assert rates[0] > 3 * rates[1]
+
+
+def test_a_night_s_slowest_are_its_longest_prompts_and_slow_retrieval_s_are_not() -> None:
+    night, store = _from_monday("N4", Severity.MEDIUM, minutes=60), trial_of("S31").medium
+
+    def slowest(seen: Seen) -> float:
+        """Uncached tokens of the slowest twentieth over those of all, in the median."""
+        a = seen.streamed.served
+        took = a.client_first - a.client_start
+        tokens = a.prompt_tokens - a.cached_tokens
+        return float(np.median(tokens[took >= np.percentile(took, 95)]) / np.median(tokens))
+
+    assert slowest(night) > 3.0 > 2.0 > slowest(store)
+    stores = [s.ms("retrieval_start", "retrieval_end", 99) for s in (trial_of("S31").quiet, store)]
+    assert stores[1] > 3.5 * stores[0]
+    assert night.ms("retrieval_start", "retrieval_end", 99) < 1.3 * stores[0]
 
 
 def test_a_warm_rolling_restart_dips_the_hit_rate_and_fails_nothing() -> None:

@@ -95,6 +95,22 @@ def test_all_clients_of_a_zone_are_slow_by_its_network_and_one_by_its_own_progra
     assert sum(late for late, _ in in_all) == 1
 
 
+def _grown(name: str, zone: str, rag: int) -> float:
+    """How much later first tokens come to clients of a zone on a route, ms in the 90th percent."""
+    trial = trial_of(name)
+    of = [_from(s, zone) for s in (trial.quiet, trial.medium)]
+    seen = [s.of(s.attempts.rag == rag) for s in of]
+    times = [s.ms("client_start", "client_first", 90) for s in seen]
+    return times[1] - times[0]
+
+
+def test_a_long_way_is_one_zone_s_on_all_routes_and_slow_retrieval_one_route_s_in_all() -> None:
+    for rag in (0, 1):
+        assert _grown("S29", "zone-b", rag) > 50.0 > 20.0 > _grown("S29", "zone-a", rag)
+    for zone in ("zone-a", "zone-b"):
+        assert _grown("S31", zone, 1) > 50.0 > 20.0 > _grown("S31", zone, 0)
+
+
 def test_a_congested_fabric_delays_both_ways_and_engines_do_not_know() -> None:
     trial = trial_of("S30")
     quiet, medium = trial.quiet, trial.medium
@@ -118,9 +134,16 @@ def test_a_buffering_gateway_holds_answers_where_a_slow_fabric_holds_requests_to
 
 
 def test_a_slow_hand_off_grows_with_the_prompt_where_a_slow_fabric_does_not() -> None:
-    handoff = trial_of("S17").medium
-    short = handoff.of(handoff.attempts.prompt_tokens < 500)
-    long = handoff.of(handoff.attempts.prompt_tokens > 2_000)
-    took = [s.ms("kv_transfer_start", "kv_transfer_end") for s in (short, long)]
-    assert took[1] > 1.4 * took[0] > 200.0
+    handoff, fabric = trial_of("S17").medium, trial_of("S30").medium
+
+    def took(seen: Seen, first: str, last: str) -> tuple[float, float]:
+        """Of short and of long prompts."""
+        tokens = seen.attempts.prompt_tokens
+        return seen.of(tokens < 500).ms(first, last), seen.of(tokens > 2_000).ms(first, last)
+
+    short, long = took(handoff, "kv_transfer_start", "kv_transfer_end")
+    assert long > 1.4 * short > 200.0
     assert handoff.ms("router_out", "engine_in") < 3.0
+    short, long = took(fabric, "router_out", "engine_in")
+    assert long == pytest.approx(short, rel=0.1) and short > 20.0
+    assert fabric.ms("kv_transfer_start", "kv_transfer_end") == 0.0

@@ -47,6 +47,22 @@ def test_a_surge_is_told_from_slow_memory_by_its_steps_and_what_is_offered() -> 
     assert slow.medium.main.rho / slow.quiet.main.rho > 1.08
 
 
+def test_a_surge_is_told_from_a_throttled_clock_by_what_is_offered() -> None:
+    surge, throttled = trial_of("S1"), trial_of("S7")
+    assert surge.medium.offered / surge.quiet.offered > 1.5
+    assert throttled.medium.offered == throttled.quiet.offered
+
+    def a_token(seen: Seen) -> float:
+        """Ms of prefill of an uncached token."""
+        a = seen.served
+        tokens = a.prompt_tokens - a.cached_tokens
+        took = (a.prefill_end - a.scheduled) / 1e6
+        return float(np.percentile((took / tokens)[tokens > 1_000], 10))
+
+    assert a_token(surge.medium) < 1.1 * a_token(surge.quiet)
+    assert a_token(throttled.medium) > 1.2 * a_token(throttled.quiet)
+
+
 def test_a_retry_storm_asks_again_for_what_it_gave_up() -> None:
     trial = trial_of("S2")
     quiet, medium = trial.quiet, trial.medium

@@ -11,7 +11,7 @@ from tailburn.lab.faults.scenario import FaultError, Severity, TelemetryFault
 from tailburn.lab.faults.telemetry import KINDS, KV_USAGE, ScrapeFaults, SpanFaults
 from tailburn.lab.telemetry.spans import SpanTelemetry
 from tailburn.lab.telemetry.spans.of_fleet import wiring_of
-from tests.lab.faults.trials import S, rising, trial_of
+from tests.lab.faults.trials import S, Trial, e, rising, trial_of
 from tests.lab.telemetry.decoded import Span, spans_of
 
 FLEET = trial_of("N6").fleet
@@ -238,6 +238,26 @@ def test_each_engine_shows_a_usage_that_can_be_stuck(stack: str) -> None:
     ).read_bytes()
     names = {line.split(b"{")[0].split()[0] for line in page.splitlines() if line[:1].isalpha()}
     assert names & set(KV_USAGE)
+
+
+def _usages_told(trial: Trial) -> list[float]:
+    """The KV usage that a replica shows, scrape by scrape, under a fault."""
+    seen = trial.medium.on(trial.fleet.replicas[0].name)
+    broken = ScrapeFaults(seen.fault.telemetry, seed=4)  # type: ignore[union-attr]
+    true = seen.kv_used[:, 0].tolist()
+    at = [600 * S + i * 3 * S for i in range(len(true))]
+    return [
+        broken.value(TARGET, t, "vllm:kv_cache_usage_perc", "", u, False)
+        for t, u in zip(at, true, strict=True)
+    ]
+
+
+def test_a_stuck_gauge_shows_0_beside_hits_and_a_full_cache_preempts() -> None:
+    stuck, full = trial_of("N6"), trial_of("S13")
+    assert set(_usages_told(stuck)) == {0.0}
+    assert stuck.medium.count(e.PREFIX_HITS) > 0 == stuck.medium.count(e.N_PREEMPTIONS)
+    assert max(_usages_told(full)) >= 0.98
+    assert full.medium.count(e.N_PREEMPTIONS) > 100
 
 
 def test_every_kind_says_what_it_does() -> None:
