@@ -86,7 +86,7 @@ class Plan:
 
 
 SHORT = Plan(minutes=240, kills=6, pause_s=0.006, lives_s=(1.5,))
-LONG = Plan(minutes=720, kills=50, pause_s=0.04, lives_s=(1.5, 1.5, 1.5, 1.5, 20.0))
+LONG = Plan(minutes=900, kills=50, pause_s=0.04, lives_s=(1.5, 1.5, 1.5, 1.5, 20.0))
 """Each fifth life may be long enough for a snapshot while spans come."""
 
 
