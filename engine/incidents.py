@@ -1,7 +1,7 @@
 """An incident: the alerts that belong together, and what became of them. Times are ns, `_ns`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from tailburn.engine.evaluation.alerts import AlertKey
@@ -77,7 +77,8 @@ class Incident:
     reopened: int = 0
     id: int | None = None
     """As people call it; none before it is written down."""
-    timeline: tuple[Event, ...] = field(default=(), compare=False)
+    told: frozenset[str] = frozenset()
+    """Channels by which somebody is told of it, or is about to be."""
 
     @property
     def is_over(self) -> bool:
@@ -91,3 +92,38 @@ class Incident:
     def slos(self) -> tuple[str, ...]:
         """Each once, in the order in which they came."""
         return tuple(dict.fromkeys(m.key.slo for m in self.members))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened to an incident, and how it stands after it."""
+
+    incident: Incident
+    event: Event
+
+    @property
+    def what(self) -> Happened:
+        return self.event.what
+
+
+class What(StrEnum):
+    """Why somebody is told."""
+
+    TRIGGER = "trigger"
+    UPDATE = "update"
+    RESOLVE = "resolve"
+
+
+@dataclass(frozen=True)
+class Message:
+    """Somebody is to be told of an incident by one channel."""
+
+    incident: str
+    """Its key."""
+    what: What
+    severity: Severity
+    channel: str
+    at_ns: int
+    """Of the decision, as telemetry has the time."""
+    id: str
+    """The same each time it is tried: the idempotency key."""

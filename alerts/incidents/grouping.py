@@ -7,12 +7,12 @@ that goes on for hours neither holds an incident open nor swallows the next page
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from tailburn.alerts.incidents.places import Place, PlaceOf, are_apart, shared
 from tailburn.engine.evaluation.alerts import AlertKey, Flip
-from tailburn.engine.incidents import Event, Happened, Incident, Life, Member
+from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, Step
 from tailburn.engine.slo.burn import Severity
 
 _MINUTE_NS: Final = 60_000_000_000
@@ -25,18 +25,6 @@ _QUIET: Final = "none of its alerts fires any more"
 
 def new_key() -> str:
     return uuid.uuid4().hex
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing that happened to an incident, and how it stands after it."""
-
-    incident: Incident
-    event: Event
-
-    @property
-    def what(self) -> Happened:
-        return self.event.what
 
 
 class Grouping:

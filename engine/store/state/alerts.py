@@ -11,7 +11,14 @@ from sqlalchemy.orm import Session
 
 from tailburn.engine.evaluation.alerts import AlertKey, Flip, State, Status
 from tailburn.engine.store.state.database import State as Database
-from tailburn.engine.store.state.models import AlertRow, Base, Covered, Evaluated, FlipRow
+from tailburn.engine.store.state.models import (
+    AlertRow,
+    Base,
+    Covered,
+    Evaluated,
+    FlipRow,
+    IncidentAlert,
+)
 
 _WHAT: Final = "alerts"
 _TABLES: Final = Base.metadata.tables  # plain rows: ten thousand are written in a moment
@@ -37,9 +44,9 @@ class Alerts:
     def standing(self) -> Standing:
         """What was written last."""
         with self._database.reading() as session:
-            minute_ns = session.scalar(select(Evaluated.minute_ns).where(Evaluated.what == _WHAT))
+            minute_ns = evaluated_ns(session)
             rows = session.scalars(select(AlertRow))
-            return Standing(minute_ns, {_key(row): _state(row) for row in rows})
+            return Standing(minute_ns, {key_of(row): _state(row) for row in rows})
 
     def write(
         self,
@@ -74,7 +81,7 @@ class Alerts:
         asked = select(FlipRow).where(FlipRow.at_ns >= since_ns)
         asked = asked.order_by(FlipRow.at_ns.desc(), FlipRow.id.desc()).limit(most)
         with self._database.reading() as session:
-            return [_flip(row) for row in session.scalars(asked)][::-1]
+            return [flip_of(row) for row in session.scalars(asked)][::-1]
 
     def covered(self, since_ns: int) -> list[tuple[int, int]]:
         """Begin and end of the stretches after a time in which the service counted."""
@@ -83,22 +90,28 @@ class Alerts:
             return [(row.begin_ns, row.end_ns) for row in session.scalars(asked)]
 
 
+def evaluated_ns(session: Session) -> int | None:
+    """Up to which minute the alerts are evaluated; None: nothing ever was."""
+    asked = select(Evaluated.minute_ns).where(Evaluated.what == _WHAT)
+    minute_ns: int | None = session.scalar(asked)
+    return minute_ns
+
+
 def _remove(session: Session, keys: Iterable[AlertKey]) -> None:
-    named = [{f"old_{name}": value for name, value in _named(key).items()} for key in keys]
-    if named:
+    old = [{f"old_{name}": value for name, value in named(key).items()} for key in keys]
+    if old:
         same = (getattr(AlertRow, name) == bindparam(f"old_{name}") for name in _KEY)
-        session.connection().execute(delete(AlertRow).where(*same), named)
+        session.connection().execute(delete(AlertRow).where(*same), old)
 
 
-def _named(key: AlertKey) -> dict[str, str]:
+def named(key: AlertKey) -> dict[str, str]:
     """The columns that tell an alert from all others."""
-    named = key._asdict()
-    return {**named, "by": json.dumps(dict(key.by))}
+    return {**key._asdict(), "by": json.dumps(dict(key.by))}
 
 
 def _row(key: AlertKey, state: State) -> dict[str, Any]:
     return {
-        **_named(key),
+        **named(key),
         "status": str(state.status),
         "since_ns": state.since_ns,
         "active_since_ns": state.active_since_ns,
@@ -109,7 +122,7 @@ def _row(key: AlertKey, state: State) -> dict[str, Any]:
 
 def _flip_row(flip: Flip) -> dict[str, Any]:
     return {
-        **_named(flip.key),
+        **named(flip.key),
         "old": str(flip.old),
         "new": str(flip.new),
         "at_ns": flip.at_ns,
@@ -118,7 +131,7 @@ def _flip_row(flip: Flip) -> dict[str, Any]:
     }
 
 
-def _key(row: AlertRow | FlipRow) -> AlertKey:
+def key_of(row: AlertRow | FlipRow | IncidentAlert) -> AlertKey:
     return AlertKey(
         alertname=row.alertname,
         slo=row.slo,
@@ -134,5 +147,5 @@ def _state(row: AlertRow) -> State:
     return State(Status(row.status), row.since_ns, row.active_since_ns, row.value, row.why)
 
 
-def _flip(row: FlipRow) -> Flip:
-    return Flip(_key(row), Status(row.old), Status(row.new), row.at_ns, row.value, row.reason)
+def flip_of(row: FlipRow) -> Flip:
+    return Flip(key_of(row), Status(row.old), Status(row.new), row.at_ns, row.value, row.reason)

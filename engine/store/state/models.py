@@ -1,6 +1,6 @@
 """Every table of the state database. Times are ns since the epoch, `_ns`."""
 
-from sqlalchemy import BigInteger, Float, Index, LargeBinary, MetaData, String, text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, LargeBinary, MetaData, String, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -135,3 +135,81 @@ class Covered(Base):
 
     begin_ns: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     end_ns: Mapped[int] = mapped_column(BigInteger)
+
+
+class IncidentRow(Base):
+    """Alerts that belong together, and how that stands; `engine.incidents` has its words."""
+
+    __tablename__ = "incidents"
+
+    id: Mapped[int] = mapped_column(primary_key=True)  # as people call it
+    key: Mapped[str] = mapped_column(String(64), unique=True)  # as receivers tell it from others
+    severity: Mapped[str] = mapped_column(String(16))
+    life: Mapped[str] = mapped_column(String(16))
+    where: Mapped[str]  # dimensions and their values, as JSON
+    owner: Mapped[str] = mapped_column(String(128))
+    opened_ns: Mapped[int] = mapped_column(BigInteger)
+    quiet_ns: Mapped[int | None] = mapped_column(BigInteger)
+    resolved_ns: Mapped[int | None] = mapped_column(BigInteger)
+    reopened: Mapped[int]
+
+    __table_args__ = (Index("ix_incidents_resolved_ns", "resolved_ns"),)
+
+
+class IncidentAlert(Base):
+    """A stretch in which an alert of an incident fired."""
+
+    __tablename__ = "incident_alerts"
+
+    incident_id: Mapped[int] = mapped_column(ForeignKey(IncidentRow.id), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)  # in the order in which they came
+    alertname: Mapped[str] = mapped_column(String(64))
+    slo: Mapped[str] = mapped_column(String(128))
+    objective: Mapped[str] = mapped_column(String(64))
+    severity: Mapped[str] = mapped_column(String(16))
+    long: Mapped[str] = mapped_column(String(16))
+    short: Mapped[str] = mapped_column(String(16))
+    by: Mapped[str]
+    began_ns: Mapped[int] = mapped_column(BigInteger)
+    ended_ns: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class IncidentEvent(Base):
+    """A line of an incident's timeline. Rows are added, and forgotten with their incident."""
+
+    __tablename__ = "incident_events"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    incident_id: Mapped[int] = mapped_column(ForeignKey(IncidentRow.id), index=True)
+    at_ns: Mapped[int] = mapped_column(BigInteger)
+    what: Mapped[str] = mapped_column(String(16))
+    who: Mapped[str] = mapped_column(String(128))
+    text: Mapped[str]
+
+
+class DeliveryRow(Base):
+    """A message of an incident on its way through one channel."""
+
+    __tablename__ = "deliveries"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    incident_id: Mapped[int] = mapped_column(ForeignKey(IncidentRow.id), index=True)
+    message: Mapped[str] = mapped_column(String(160), unique=True)  # its idempotency key
+    channel: Mapped[str] = mapped_column(String(64))
+    what: Mapped[str] = mapped_column(String(16))
+    severity: Mapped[str] = mapped_column(String(16))
+    page: Mapped[str]  # all that is sent, as JSON; empty until it is worded
+    at_ns: Mapped[int] = mapped_column(BigInteger)  # of the decision
+    due_ns: Mapped[int | None] = mapped_column(BigInteger)  # wall clock; null: done or given up
+    tries: Mapped[int]
+    delivered_ns: Mapped[int | None] = mapped_column(BigInteger)  # wall clock
+    error: Mapped[str]  # of the last try; empty where there was none
+
+    __table_args__ = (
+        Index(
+            "ix_deliveries_due_ns",
+            "due_ns",
+            sqlite_where=text("due_ns IS NOT NULL"),
+            postgresql_where=text("due_ns IS NOT NULL"),
+        ),
+    )

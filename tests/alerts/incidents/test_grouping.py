@@ -6,10 +6,10 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailburn.alerts.incidents.grouping import REOPENS_NS, SETTLES_NS, Grouping, Step
+from tailburn.alerts.incidents.grouping import REOPENS_NS, SETTLES_NS, Grouping
 from tailburn.alerts.incidents.places import are_apart, places_of
 from tailburn.engine.evaluation import AlertKey, Flip, Status
-from tailburn.engine.incidents import Happened, Incident, Life
+from tailburn.engine.incidents import Happened, Incident, Life, Step
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.slo.model import Place, Slo
 

@@ -1,0 +1,213 @@
+"""Incidents and the messages that tell of them, written down together with what led to them."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import and_, delete, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from tailburn.engine.evaluation.alerts import Flip
+from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, Message, Step
+from tailburn.engine.slo.burn import Severity
+from tailburn.engine.store.state.alerts import evaluated_ns, flip_of, key_of, named
+from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.models import (
+    DeliveryRow,
+    FlipRow,
+    IncidentAlert,
+    IncidentEvent,
+    IncidentRow,
+)
+
+MOST_FLIPS = 1_000
+"""So many changes of alerts are taken in at once."""
+
+
+Decided = tuple[Sequence[Step], Sequence[Message]]
+"""What changes of alerts came to."""
+
+Decide = Callable[[Sequence[Incident], Sequence[Flip], int], Decided]
+"""Given incidents that are not long over, changes of alerts, and up to when all is known (ns)."""
+
+
+class Incidents:
+    """What is handed out are copies."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def advance(self, back_ns: int, decide: Decide, due_ns: int) -> Decided | None:
+        """Take in the changes of alerts that nobody has, all of it or nothing.
+
+        `back_ns`: incidents count that were over so long before the last evaluation at most;
+        `due_ns`: when its messages are due, by the wall clock. None where there was nothing to
+        decide. Raises `DBAPIError`.
+        """
+        with self._state.reading() as session:
+            if not _is_waiting(session):
+                return None
+        with self._state.writing() as session:
+            rows = list(session.scalars(_UNDELIVERED.limit(MOST_FLIPS)))
+            flips = [flip_of(row) for row in rows]
+            known_ns = evaluated_ns(session) or 0
+            if len(rows) == MOST_FLIPS:  # more may follow: all is known up to the last of these
+                known_ns = flips[-1].at_ns
+            incidents = _read(session, _is_live(known_ns - back_ns))
+            decided = decide(incidents, flips, known_ns)
+            _write(session, *decided, due_ns)
+            ids = [row.id for row in rows]
+            session.execute(
+                update(FlipRow).where(FlipRow.id.in_(ids)).values(delivered_ns=known_ns)
+            )
+        return decided
+
+    def all(
+        self, since_ns: int | None = None, is_open: bool | None = None, most: int | None = None
+    ) -> list[Incident]:
+        """The newest that were not over before a time, oldest first."""
+        asked = [] if since_ns is None else [_is_live(since_ns)]
+        if is_open is not None:
+            asked.append((IncidentRow.life != Life.RESOLVED) == is_open)
+        with self._state.reading() as session:
+            return _read(session, and_(true(), *asked), most)
+
+    def one(self, number: int) -> Incident | None:
+        with self._state.reading() as session:
+            return next(iter(_read(session, IncidentRow.id == number)), None)
+
+    def timeline(self, number: int) -> list[Event]:
+        """What happened to an incident, in the order in which it was noted."""
+        asked = select(IncidentEvent).where(IncidentEvent.incident_id == number)
+        with self._state.reading() as session:
+            rows = session.scalars(asked.order_by(IncidentEvent.id))
+            return [Event(row.at_ns, Happened(row.what), row.text, row.who) for row in rows]
+
+    def note(self, number: int, change: Callable[[Incident], Step | str]) -> Step | str | None:
+        """Write down what a person did to an incident as it stands, or say why it is no use.
+
+        None where there is no such incident. Raises `DBAPIError`.
+        """
+        with self._state.writing() as session:
+            found = _read(session, IncidentRow.id == number)
+            if not found:
+                return None
+            step = change(found[0])
+            if isinstance(step, Step):
+                _write(session, [step], [], 0)
+            return step
+
+    def forget(self, before_ns: int, most: int = 1_000) -> None:
+        """Remove incidents that were over before a time, the oldest first, so many at a time."""
+        asked = select(IncidentRow.id).where(IncidentRow.resolved_ns < before_ns)
+        with self._state.reading() as session:
+            old = list(session.scalars(asked.order_by(IncidentRow.id).limit(most)))
+        if not old:
+            return
+        with self._state.writing() as session:
+            for table in (DeliveryRow, IncidentEvent, IncidentAlert):
+                session.execute(delete(table).where(table.incident_id.in_(old)))
+            session.execute(delete(IncidentRow).where(IncidentRow.id.in_(old)))
+
+
+_UNDELIVERED = select(FlipRow).where(FlipRow.delivered_ns.is_(None)).order_by(FlipRow.id)
+
+
+def _is_waiting(session: Session) -> bool:
+    """Whether there is a change to take in, or an incident that may be resolved by time alone."""
+    if session.scalar(_UNDELIVERED.limit(1)) is not None:
+        return True
+    quiet = select(IncidentRow.id).where(
+        IncidentRow.life != Life.RESOLVED, IncidentRow.quiet_ns.is_not(None)
+    )
+    return session.scalar(quiet.limit(1)) is not None
+
+
+def _is_live(since_ns: int) -> Any:
+    return or_(IncidentRow.resolved_ns.is_(None), IncidentRow.resolved_ns >= since_ns)
+
+
+def _read(session: Session, which: Any, most: int | None = None) -> list[Incident]:
+    newest = select(IncidentRow).where(which).order_by(IncidentRow.id.desc()).limit(most)
+    rows = list(session.scalars(newest))[::-1]
+    ids = [row.id for row in rows]
+    members: dict[int, list[Member]] = {number: [] for number in ids}
+    asked = select(IncidentAlert).where(IncidentAlert.incident_id.in_(ids))
+    for row in session.scalars(asked.order_by(IncidentAlert.number)):
+        members[row.incident_id].append(Member(key_of(row), row.began_ns, row.ended_ns))
+    told: dict[int, set[str]] = {number: set() for number in ids}
+    sent = select(DeliveryRow.incident_id, DeliveryRow.channel)
+    for number, channel in session.execute(sent.where(DeliveryRow.incident_id.in_(ids))):
+        told[number].add(channel)
+    return [_incident(row, members[row.id], told[row.id]) for row in rows]
+
+
+def _incident(row: IncidentRow, members: Iterable[Member], told: Iterable[str]) -> Incident:
+    return Incident(
+        key=row.key,
+        opened_ns=row.opened_ns,
+        severity=Severity(row.severity),
+        where=json.loads(row.where),
+        life=Life(row.life),
+        members=tuple(members),
+        quiet_ns=row.quiet_ns,
+        resolved_ns=row.resolved_ns,
+        owner=row.owner,
+        reopened=row.reopened,
+        id=row.id,
+        told=frozenset(told),
+    )
+
+
+def _write(
+    session: Session, steps: Iterable[Step], messages: Iterable[Message], due_ns: int
+) -> None:
+    ids = {}
+    steps = list(steps)
+    last = {step.incident.key: step.incident for step in steps}
+    for incident in last.values():
+        ids[incident.key] = _put(session, incident)
+    session.add_all(
+        IncidentEvent(incident_id=ids[step.incident.key], **_event(step.event)) for step in steps
+    )
+    session.add_all(_delivery(ids[m.incident], m, due_ns) for m in messages)
+
+
+def _put(session: Session, incident: Incident) -> int:
+    """Write an incident and its alerts as they stand; its number."""
+    found = session.scalar(select(IncidentRow).where(IncidentRow.key == incident.key))
+    row = found or IncidentRow(key=incident.key)
+    row.severity, row.life = str(incident.severity), str(incident.life)
+    row.where, row.owner = json.dumps(dict(incident.where)), incident.owner
+    row.opened_ns, row.quiet_ns = incident.opened_ns, incident.quiet_ns
+    row.resolved_ns, row.reopened = incident.resolved_ns, incident.reopened
+    session.add(row)
+    session.flush()
+    for number, member in enumerate(incident.members):
+        session.merge(IncidentAlert(incident_id=row.id, number=number, **_member(member)))
+    return row.id
+
+
+def _member(member: Member) -> dict[str, Any]:
+    return {**named(member.key), "began_ns": member.began_ns, "ended_ns": member.ended_ns}
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {**asdict(event), "what": str(event.what)}
+
+
+def _delivery(incident_id: int, message: Message, due_ns: int) -> DeliveryRow:
+    return DeliveryRow(
+        incident_id=incident_id,
+        message=message.id,
+        channel=message.channel,
+        what=str(message.what),
+        severity=str(message.severity),
+        page="",
+        at_ns=message.at_ns,
+        due_ns=due_ns,
+        tries=0,
+        delivered_ns=None,
+        error="",
+    )
