@@ -84,19 +84,21 @@ class Incidents:
             rows = session.scalars(asked.order_by(IncidentEvent.id))
             return [Event(row.at_ns, Happened(row.what), row.text, row.who) for row in rows]
 
-    def note(self, number: int, change: Callable[[Incident], Step | str]) -> Step | str | None:
-        """Write down what a person did to an incident as it stands, or say why it is no use.
+    def change(
+        self, number: int, decide: Callable[[Incident], Decided], due_ns: int
+    ) -> Incident | None:
+        """Write down what becomes of one incident as it stands; the incident after it.
 
-        None where there is no such incident. Raises `DBAPIError`.
+        None where there is none of this number. What `decide` raises leaves all as it was.
         """
         with self._state.writing() as session:
             found = _read(session, IncidentRow.id == number)
             if not found:
                 return None
-            step = change(found[0])
-            if isinstance(step, Step):
-                _write(session, [step], [], 0)
-            return step
+            _write(session, *decide(found[0]), due_ns)
+            session.flush()
+            session.expire_all()
+            return _read(session, IncidentRow.id == number)[0]
 
     def forget(self, before_ns: int, most: int = 1_000) -> None:
         """Remove incidents that were over before a time, the oldest first, so many at a time."""
