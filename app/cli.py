@@ -10,6 +10,7 @@ import typer
 from tailburn.app.alerts_commands import alerts_app
 from tailburn.app.calculator_commands import explain, simulate
 from tailburn.app.hops_commands import hops_app
+from tailburn.app.incident_commands import incidents_app
 from tailburn.app.lab_commands import SeverityName, lab_app
 from tailburn.app.options import (
     Ago,
@@ -43,6 +44,7 @@ cli.add_typer(hops_app, name="hops")
 cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
+cli.add_typer(incidents_app, name="incidents")
 cli.add_typer(signals_app, name="signals")
 cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)

@@ -48,6 +48,14 @@ def tenant_of(request: HTTPConnection) -> str:
     return tenant
 
 
+def seen_tenant(request: HTTPConnection, gate: Gate) -> str | None:
+    """The one tenant whose data this request may see; None for an admin, who sees all."""
+    peer = request.client.host if request.client else None
+    if isinstance(gate.admit(peer, request.headers.raw, Scope.ADMIN), Refusal):
+        return tenant_of(request)
+    return None
+
+
 async def _refuse(refusal: Refusal, scope: AsgiScope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await receive()

@@ -25,9 +25,11 @@ from tailburn.app.errors import UserError
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
 from tailburn.app.health import Doors, health_registry
+from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.memory import keep_freed_memory
 from tailburn.app.mixes import MixWatch
 from tailburn.app.opening import refuse_foreign, store_of
+from tailburn.app.paging_ways import ways_of
 from tailburn.app.parts import catalogue_of, reads_metrics, rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
@@ -144,6 +146,7 @@ class Service:
             reads_gauges=reading is not None,
             kept_ns=round(settings.verdicts_kept_h * _HOUR_NS),
         )
+        self._incidents = IncidentKeeping(slos, state, ways_of(settings), time.time_ns)
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None
         self._collecting: Collecting | None = None
@@ -225,6 +228,8 @@ class Service:
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
+        self._incidents.start()
+        stack.push_async_callback(asyncio.to_thread, self._incidents.close)
         stack.push_async_callback(asyncio.to_thread, self._evaluating.close)
         await self._open_doors(stack, collecting, scheme)
         beside = [asyncio.create_task(self._upkeep(collecting))]
@@ -287,6 +292,7 @@ class Service:
             series=self._series,
             slo_series=self._slo_series,
             evaluating=self._evaluating,
+            incidents=self._incidents,
             mixes=self._mixes,
             health=health_registry(
                 self._doors,

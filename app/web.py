@@ -25,13 +25,16 @@ from tailburn.app.births import Scraper
 from tailburn.app.errors import UserError
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
-from tailburn.app.guard import Guard, tenant_of
+from tailburn.app.guard import Guard, seen_tenant
 from tailburn.app.in_flight_series import in_flight_text
+from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.mixes import MixWatch
 from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
 from tailburn.app.scaling_series import scaling_text
 from tailburn.app.slo_series import SloSeries
-from tailburn.collector.doors.access import Gate, Refusal, Scope
+from tailburn.app.tenants import selected_tenants
+from tailburn.app.web_incidents import incident_routes
+from tailburn.collector.doors.access import Gate
 from tailburn.engine.store.api import Store, StoreError
 
 MAX_REQUESTS = 10_000
@@ -48,6 +51,7 @@ class Behind:
     series: RequestSeries
     slo_series: SloSeries
     evaluating: Evaluating
+    incidents: IncidentKeeping
     mixes: MixWatch
     health: CollectorRegistry
     balance: Callable[[], Rows]
@@ -62,6 +66,8 @@ def web_app(behind: Behind) -> ASGIApp:
     _add_probes(app, behind)
     _add_metrics(app, behind)
     _add_api(app, behind)
+    slos = behind.evaluating.slos
+    app.include_router(incident_routes(behind.incidents, slos, behind.gate, behind.now_ns))
     app.add_exception_handler(UserError, _bad_request)
     app.add_exception_handler(StoreError, _bad_request)
     return Guard(app, behind.gate)
@@ -82,7 +88,7 @@ def _add_probes(app: FastAPI, behind: Behind) -> None:
 def _add_metrics(app: FastAPI, behind: Behind) -> None:
     @app.get("/metrics", include_in_schema=False)
     def metrics(request: Request) -> Response:
-        tenant = _seen_tenant(request, behind.gate)
+        tenant = seen_tenant(request, behind.gate)
         text = behind.series.render(tenant) + behind.slo_series.render(_scraper(request), tenant)
         text += behind.mixes.render(tenant)
         evaluating = behind.evaluating
@@ -102,7 +108,7 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     ) -> Question:
         """The question, bound to the tenant that may be seen."""
         found = question(since, until, model, where or (), behind.now_ns())
-        tenant = _seen_tenant(request, behind.gate)
+        tenant = seen_tenant(request, behind.gate)
         if tenant is not None:
             found.where["tenant"] = tenant
         return found
@@ -128,7 +134,7 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
 
     @app.get("/api/traces/{trace_id}")
     def trace(request: Request, trace_id: str) -> Response:
-        answer = trace_answer(behind.store, trace_id, _seen_tenant(request, behind.gate))
+        answer = trace_answer(behind.store, trace_id, seen_tenant(request, behind.gate))
         return _json(
             {"trace_id": answer.trace_id, "spans": answer.spans, "requests": answer.requests}
         )
@@ -136,14 +142,14 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     @app.get("/api/alerts")
     def alerts(request: Request) -> Response:
         evaluating = behind.evaluating
-        tenants = {s.name: s.select["tenant"] for s in evaluating.slos if "tenant" in s.select}
-        tenant = _seen_tenant(request, behind.gate)
+        tenant = seen_tenant(request, behind.gate)
+        tenants = selected_tenants(evaluating.slos)
         return _json(alert_rows(evaluating.states(), evaluating.watches, tenants, tenant))
 
     @app.get("/api/budgets")
     def budgets(request: Request, slo: str | None = None) -> Response:
         promises = promises_of(behind.evaluating.slos)
-        tenant = _seen_tenant(request, behind.gate)
+        tenant = seen_tenant(request, behind.gate)
         moved = behind.mixes.moved(tenant)
         return _json(
             budget_rows(
@@ -182,7 +188,7 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
 
     @app.get("/api/balance")
     def balance(request: Request) -> Response:
-        if _seen_tenant(request, behind.gate) is not None:
+        if seen_tenant(request, behind.gate) is not None:
             raise HTTPException(403, "the balance is of all tenants: it needs scope admin")
         return _json(behind.balance())
 
@@ -194,16 +200,8 @@ def _shown_scaling(behind: Behind, request: Request) -> Shown:
         evaluating.scaled,
         evaluating.no_gauges,
         behind.now_ns(),
-        _seen_tenant(request, behind.gate),
+        seen_tenant(request, behind.gate),
     )
-
-
-def _seen_tenant(request: Request, gate: Gate) -> str | None:
-    """The one tenant whose data this request may see; None for an admin, who sees all."""
-    peer = request.client.host if request.client else None
-    if isinstance(gate.admit(peer, request.headers.raw, Scope.ADMIN), Refusal):
-        return tenant_of(request)
-    return None
 
 
 def _scraper(request: Request) -> Scraper:

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.exposition import RequestSeries
+from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.mixes import MixWatch
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.doors.access import Headers, Refusal, Scope
@@ -65,6 +66,7 @@ class Web:
         self.slo_series = slo_series(CHAT)
         self.state = open_state(state_path(store))
         self.mixes = MixWatch(slos or [CHAT, OWN])
+        self.incidents = IncidentKeeping(slos or [CHAT, OWN], self.state, {}, lambda: now_ns)
         app = web_app(
             Behind(
                 store=ParquetStore(store),
@@ -72,6 +74,7 @@ class Web:
                 series=self.series,
                 slo_series=self.slo_series,
                 mixes=self.mixes,
+                incidents=self.incidents,
                 evaluating=evaluating
                 or Evaluating(slos or [CHAT, OWN], self.state, lambda: now_ns),
                 health=CollectorRegistry(),
@@ -87,6 +90,10 @@ class Web:
         headers: Sequence[tuple[bytes, bytes]] = [(b"authorization", token)] if token else []
         async with httpx.AsyncClient(transport=self.transport, base_url="http://w") as client:
             return await client.get(path, headers=list(headers))
+
+    async def post(self, path: str, body: object, token: bytes = ADMIN) -> httpx.Response:
+        async with httpx.AsyncClient(transport=self.transport, base_url="http://w") as client:
+            return await client.post(path, json=body, headers=[(b"authorization", token)])
 
 
 @pytest.fixture

@@ -1,0 +1,110 @@
+"""Changes of alerts become incidents, on a thread of its own, as soon as they are written down.
+
+A kill between two steps loses nothing: changes that nobody took in are taken in by the next life.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from tailburn.alerts.incidents.acting import Act, acted
+from tailburn.alerts.incidents.deciding import Deciding
+from tailburn.alerts.incidents.grouping import REOPENS_NS
+from tailburn.alerts.incidents.places import places_of
+from tailburn.alerts.incidents.telling import Ways, told
+from tailburn.engine.incidents import Happened, Incident, Step
+from tailburn.engine.slo.model import Slo
+from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.deliveries import Deliveries, Delivery
+from tailburn.engine.store.state.incidents import Decided, Incidents
+
+log = logging.getLogger(__name__)
+
+STEP_S: Final = 0.5
+_LOUD: Final = (Happened.OPENED, Happened.ESCALATED, Happened.REOPENED, Happened.RESOLVED)
+
+
+class IncidentKeeping:
+    """The incidents of a service. Everything may be asked from any thread."""
+
+    def __init__(
+        self,
+        slos: Iterable[Slo],
+        database: State,
+        ways: Ways,
+        wall_ns: Callable[[], int],
+    ) -> None:
+        """`ways`: the channels that each severity is told by; `wall_ns`: when messages are due."""
+        self.incidents = Incidents(database)
+        self.deliveries = Deliveries(database)
+        self._ways = ways
+        self._wall_ns = wall_ns
+        self._decide = Deciding(places_of(slos), ways)
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_failing = False
+
+    def start(self) -> None:
+        """Take in changes from now on, until `close`."""
+        self._thread = threading.Thread(target=self._run, name="incidents", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def act(self, number: int, act: Act) -> Incident | None:
+        """Write down what a person does; None where there is no such incident.
+
+        Raises ActionError where the incident does not allow it, and `DBAPIError`.
+        """
+
+        def decide(incident: Incident) -> Decided:
+            step = acted(incident, act)
+            after, messages = told(step, self._ways)
+            return [Step(after, step.event)], messages
+
+        return self.incidents.change(number, decide, self._wall_ns())
+
+    def of(self, number: int) -> Sequence[Delivery]:
+        """The messages that tell of an incident."""
+        return self.deliveries.of(number)
+
+    def step(self) -> None:
+        """Take in all that is waiting."""
+        while not self._stopped.is_set():
+            decided = self.incidents.advance(REOPENS_NS, self._decide, self._wall_ns())
+            if decided is None or not decided[0]:
+                return
+            for step in decided[0]:
+                _log(step)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(STEP_S):
+            try:
+                self.step()
+            except DBAPIError as error:
+                self._fail("incidents can't be written down: %s", error.orig)
+            except Exception:
+                if not self._is_failing:
+                    log.exception("changes of alerts can't be taken in; it is tried again")
+                self._is_failing = True
+            else:
+                self._is_failing = False
+
+    def _fail(self, text: str, *values: object) -> None:
+        if not self._is_failing:
+            log.error(text, *values)
+        self._is_failing = True
+
+
+def _log(step: Step) -> None:
+    if step.what in _LOUD:
+        incident = step.incident
+        slos = ", ".join(incident.slos)
+        log.warning("incident of %s (%s) %s: %s", slos, incident.severity, step.what,
+                    step.event.text)  # fmt: skip
