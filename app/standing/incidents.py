@@ -23,6 +23,7 @@ from tailburn.app.terminal.output import draw, json_lines, stderr, stdout
 from tailburn.app.terminal.tables import table
 from tailburn.app.terminal.text import plain
 from tailburn.engine.incidents import Life
+from tailburn.engine.store.state.incidents import Incidents
 
 Row = dict[str, Any]
 _MOST: Final = 1_000
@@ -109,8 +110,12 @@ def _kept(asked: Asked) -> Iterator[IncidentKeeping]:
 
 def _stored(asked: Asked, every: bool, since: str | None) -> list[Row]:
     since_ns = question(since, None, None, (), time.time_ns()).window.since_ns
-    with _kept(asked) as keeping:
-        found = keeping.incidents.all(since_ns, None if every else True, _MOST)
+    settings = asked_store(asked.store, asked.config)
+    with known_state(settings.store) as state:
+        if state is None:
+            stderr().print("no service ran with --slo on this store")
+            return []
+        found = Incidents(state).all(since_ns, None if every else True, _MOST)
     return [incident_row(incident) for incident in found]
 
 

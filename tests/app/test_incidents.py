@@ -108,6 +108,8 @@ def test_what_can_not_be_done_says_why(
 def test_a_store_that_no_service_ran_on_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     answer = run("incidents", "--store", tmp_path)
+    assert answer.code == 0 and "no service ran with --slo on this store" in answer.err
+    answer = run("incidents", "ack", 1, "--store", tmp_path)
     assert answer.code == 2 and "no service with SLOs ever ran on this store" in answer.err
 
 
