@@ -71,7 +71,7 @@ def run_batch(batch: Batch, lines: Path, folder: Path) -> float:
     path = folder / f"{batch.key}.warm"
     warm = kept_warm(path, batch.cells[0], given, batch.warm_minutes)
     for cell in batch.cells:
-        Kept(lines).add(run_cell(cell, warm))
+        Kept(lines).add({**run_cell(cell, warm), "warm": batch.key})
     path.unlink()
     return time.process_time() - begun
 

@@ -34,7 +34,7 @@ def judged_of(run: Run) -> dict[str, Judged]:
         told["window_requests"],
     )
     return {
-        one["system"]: Judged(truth, outcome_of(one, run["cell"]), run["seed"], spent)
+        one["system"]: Judged(truth, outcome_of(one, run["cell"]), run["seed"], spent, run["warm"])
         for one in run["outcomes"]
     }
 
@@ -45,6 +45,8 @@ Group = tuple[str, Callable[[Run], bool]]
 def groups_of(runs: Sequence[Run]) -> list[Group]:
     """All, each rate and each severity where there is more than one, and each scenario."""
     groups: list[Group] = [("all", lambda run: True)]
+    if any(_is_quiet(run) for run in runs):
+        groups.append(("quiet and controls", _is_quiet))
     rates = sorted({run["per_s"] for run in runs})
     for per_s in rates if len(rates) > 1 else ():
         groups.append(_at(f"{per_s:g} req/s", per_s, None))
@@ -56,6 +58,11 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
     for what in sorted({run["what"] for run in runs}, key=_by_number):
         groups.append((f"scenario {what}", lambda run, what=what: run["what"] == what))  # type: ignore[misc]
     return groups
+
+
+def _is_quiet(run: Run) -> bool:
+    """Whether nothing of it is to page."""
+    return not any(truth["pages"] for truth in run["truth"]["truths"])
 
 
 def _at(name: str, per_s: float, severity: str | None) -> Group:

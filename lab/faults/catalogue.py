@@ -11,7 +11,7 @@ from tailburn.lab.faults.hops import HOPS
 from tailburn.lab.faults.hosts import HOSTS
 from tailburn.lab.faults.kv import KV
 from tailburn.lab.faults.links import LINKS
-from tailburn.lab.faults.needs import near_cap, near_monday
+from tailburn.lab.faults.needs import for_mondays, near_cap
 from tailburn.lab.faults.neighbours import NEIGHBOURS
 from tailburn.lab.faults.network import NETWORK
 from tailburn.lab.faults.processes import PROCESSES
@@ -37,8 +37,8 @@ _LISTS: Final[tuple[tuple[Scenario, ...], ...]] = (
 )
 
 
-PLAIN: Final = (near_cap, near_monday, standard)
-"""Kinds of fleets that differ in their caps alone, the tightest first."""
+PLAIN: Final = (near_cap, for_mondays, standard)
+"""Kinds of fleets that differ in how much room they have alone, the tightest first."""
 
 
 def _by_id() -> dict[str, Scenario]:

@@ -48,12 +48,9 @@ def capped(fleet: Fleet, per_s: float) -> Fleet:
     return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"{fleet.name}-cap-{cap}")
 
 
-def near_monday(per_s: float) -> Fleet:
-    """As `near_cap`, with room for the busiest hour of a week and hardly more."""
-    fleet = near_cap(per_s)
-    busy = running_at(PEAK * per_s / len(fleet.pools[0].replicas))
-    cap = ceil(1.6 * busy + 2.0 * sqrt(busy))
-    return replace(in_pools(fleet, scheduler={"max_num_seqs": cap}), name=f"monday-cap-{cap}")
+def for_mondays(per_s: float) -> Fleet:
+    """As many replicas as the busiest minutes of a Monday need, which bring twice its hour's."""
+    return standard(per_s, replicas=ceil(1.5 * per_s / HALF))
 
 
 def with_spare(fleet: Fleet, per_s: float) -> Fleet:

@@ -1,7 +1,7 @@
 """Pages beside the truth of one run: what was found, how soon, and what rang for nothing."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,10 +89,14 @@ class Matched:
 
     found: tuple[Found, ...]
     false: tuple[Ring, ...]
-    quiet_s: float
-    """Time of the run in which no page was due."""
+    quiet: tuple[tuple[int, int], ...]
+    """Stretches of the run in which no page was due, from and until, ns."""
     truth: RunTruth
     rings: int
+
+    @property
+    def quiet_s(self) -> float:
+        return sum(high - low for low, high in self.quiet) / S
 
 
 def match(
@@ -114,13 +118,12 @@ def match(
     )
     rings = merged(pages, limits.merge_ns)
     due = [t for t in truth.truths if t.pages]
-    reach = _union((t.start_ns, t.end_ns + limits.aftermath_ns) for t in due)
+    reach = union((t.start_ns, t.end_ns + limits.aftermath_ns) for t in due)
     false = tuple(r for r in rings if not any(low <= r.start_ns < high for low, high in reach))
-    busy = sum(max(min(high, truth.end_ns) - max(low, truth.start_ns), 0) for low, high in reach)
     return Matched(
         tuple(_found(t, pages, rings, truth, spent, limits) for t in due),
         false,
-        (truth.end_ns - truth.start_ns - busy) / S,
+        tuple(_between(reach, truth.start_ns, truth.end_ns)),
         truth,
         len(rings),
     )
@@ -144,14 +147,26 @@ def _counts(page: Page, truth: RunTruth) -> bool:
     return truth.start_ns <= page.start_ns < truth.end_ns
 
 
-def _union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    union: list[tuple[int, int]] = []
+def union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretches, those that touch as one, in order."""
+    found: list[tuple[int, int]] = []
     for low, high in sorted(spans):
-        if union and low <= union[-1][1]:
-            union[-1] = (union[-1][0], max(high, union[-1][1]))
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
-            union.append((low, high))
-    return union
+            found.append((low, high))
+    return found
+
+
+def _between(
+    spans: Iterable[tuple[int, int]], start_ns: int, end_ns: int
+) -> Iterator[tuple[int, int]]:
+    """What stretches in order leave of a time."""
+    at_ns = start_ns
+    for low, high in (*spans, (end_ns, end_ns)):
+        if at_ns < min(low, end_ns):
+            yield at_ns, min(low, end_ns)
+        at_ns = max(at_ns, high)
 
 
 def _found(

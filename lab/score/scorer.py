@@ -24,7 +24,7 @@ from tailburn.lab.score.intervals import (
     poisson,
     wilson,
 )
-from tailburn.lab.score.matching import LIMITS, Found, Limits, Matched, Spent, match
+from tailburn.lab.score.matching import LIMITS, Found, Limits, Matched, Spent, match, union
 from tailburn.lab.score.outcome import Diagnosis, Outcome
 from tailburn.lab.score.truths import RunTruth, Truth
 
@@ -36,12 +36,14 @@ UNASKED: Final = "no answer"
 
 @dataclass(frozen=True)
 class Judged:
-    """One run and what one system said of it. Runs of one `seed` share their warm-up."""
+    """One run and what one system said of it."""
 
     truth: RunTruth
     outcome: Outcome
     seed: int = 0
     spent: Spent | None = None
+    warm: str = ""
+    """Runs of one are one fleet and one traffic from one warm-up on, each with its own fault."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,6 @@ def score(
     ]
     found = [(one.seed, f) for one, m in matches for f in m.found]
     controls = [(one, t) for one in judged for t in one.truth.truths if not t.pages]
-    quiet_days = sum(m.quiet_s for _, m in matches) / DAY_S
     answers = [
         _Answer(t, _about(t, one.outcome, limits)) for one in judged for t in one.truth.truths
     ]
@@ -118,7 +119,7 @@ def score(
         chance_recall=_chance_recall([m for _, m in matches], [f for _, f in found], limits),
         delay_median_s=bootstrap(delays, median, resamples),
         delay_p90_s=bootstrap(delays, p90, resamples),
-        false_pages_per_day=poisson(sum(len(m.false) for _, m in matches), quiet_days),
+        false_pages_per_day=_false_pages(matches, limits),
         controls_paged=wilson(
             sum(_paged(t, one.outcome, severities, limits) for one, t in controls), len(controls)
         ),
@@ -136,6 +137,22 @@ def score(
         controls_abstained=_share(quiet_answers, lambda a: a.abstained or a.right_within(1)),
         confusion=_confusion(asked, nearest),
     )
+
+
+def _false_pages(matches: Sequence[tuple[Judged, Matched]], limits: Limits) -> Estimate:
+    """What rang for nothing, by the time in which nothing was due; the same minutes once.
+
+    Runs of one warm-up differ in their faults alone: a wave of their traffic comes in each.
+    """
+    by_warm: dict[str, list[Matched]] = {}
+    for number, (one, matched) in enumerate(matches):
+        by_warm.setdefault(one.warm or f"alone {number}", []).append(matched)
+    rings, quiet_ns = 0, 0
+    for some in by_warm.values():
+        starts = [(r.start_ns, r.start_ns + limits.merge_ns) for m in some for r in m.false]
+        rings += len(union(starts))
+        quiet_ns += sum(high - low for low, high in union(span for m in some for span in m.quiet))
+    return poisson(rings, quiet_ns / 1e9 / DAY_S)
 
 
 @dataclass(frozen=True)

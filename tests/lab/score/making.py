@@ -47,6 +47,8 @@ def because(cause: str, *signals: str, **dims: str) -> Cause:
     return Cause(cause, tuple(Evidence(s, dims) for s in signals))
 
 
-def judged(run: RunTruth, outcome: Outcome, seed: int = 1, spent: Spent | None = None) -> Judged:
+def judged(
+    run: RunTruth, outcome: Outcome, seed: int = 1, spent: Spent | None = None, warm: str = ""
+) -> Judged:
     """A run and its answer."""
-    return Judged(run, outcome, seed, spent)
+    return Judged(run, outcome, seed, spent, warm)

@@ -92,6 +92,24 @@ def test_false_pages_are_counted_by_time_in_which_none_was_due() -> None:
     assert found.count == 3
 
 
+def test_what_rings_in_each_run_of_one_warm_up_rings_once() -> None:
+    """Their traffic is the same: 10 hours of it, of which one run has 4; rings at 50 and 300."""
+    long = judged(truth(), says(page(50, 60), page(300, 301)), warm="a")
+    short = judged(truth(fault("N6", 90, 100, pages=False), minutes=240), says(page(52, 53)),
+                   warm="a")  # fmt: skip
+    found = scored(long, short).false_pages_per_day
+    assert found.count == 2 and value(found) == pytest.approx(2 / (600 / 1440))
+    apart = scored(replace(long, warm="b"), short).false_pages_per_day
+    assert apart.count == 3 and value(apart) == pytest.approx(3 / (840 / 1440))
+
+
+def test_time_that_is_quiet_in_one_run_alone_counts() -> None:
+    """60 minutes are the fault's in one run, and quiet in the other."""
+    broken = judged(truth(fault("S1", 100, 145)), says(), warm="a")
+    found = scored(broken, judged(truth(), says(page(110, 111)), warm="a")).false_pages_per_day
+    assert found.count == 1 and value(found) == pytest.approx(1 / (600 / 1440))
+
+
 def test_a_page_in_a_control_is_false() -> None:
     run = judged(truth(fault("N2", 100, 145, pages=False)), says(page(110, 120)))
     found = scored(run)
