@@ -2,18 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
+from tailburn.engine.incidents import What
 from tailburn.engine.slo.burn import Severity
-
-
-class What(StrEnum):
-    """Why a person is told."""
-
-    TRIGGER = "trigger"
-    UPDATE = "update"
-    RESOLVE = "resolve"
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _delivery(delivery: Delivery) -> Row:
         "channel": delivery.channel,
         "message": delivery.message,
         "at_ns": delivery.at_ns,
-        "due_unix_ns": delivery.due_ns,
+        "due_unix_ns": delivery.due_unix_ns,
         "tries": delivery.tries,
-        "delivered_unix_ns": delivery.delivered_ns,
+        "delivered_unix_ns": delivery.delivered_unix_ns,
         "error": delivery.error,
     }

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 from tailburn.engine.store.state.schema import StateError, migrate
 
 BUSY_TIMEOUT_S: Final = 5.0
+_LOCKED_S: Final = 0.02
 _BEGIN: Final = "tailburn_begin"
 
 
@@ -96,9 +98,22 @@ def _sqlite_engine(path: Path) -> Engine:
 
 def _on_connect(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None  # `_on_begin` says when a transaction starts, also for DDL
-    connection.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")  # what was answered survives a power cut
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Have a write-ahead log. Of those that begin one at once SQLite lets all but one fail."""
+    give_up_s = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up_s:
+                raise
+            time.sleep(_LOCKED_S)
 
 
 def _on_begin(connection: Connection) -> None:

@@ -23,26 +23,29 @@ class Delivery:
     severity: Severity
     at_ns: int
     page: str
-    due_ns: int | None
+    decided_unix_ns: int
+    due_unix_ns: int | None
     tries: int
-    delivered_ns: int | None
+    delivered_unix_ns: int | None
     error: str
 
 
 class Deliveries:
-    """Times are of the wall clock, but for `Delivery.at_ns` and that of events."""
+    """`unix` is of the wall clock; other times are as telemetry has them."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def due(self, channel: str, now_ns: int, most: int = 100) -> list[Delivery]:
+    def due(self, channel: str, now_unix_ns: int, most: int = 100) -> list[Delivery]:
         """What a channel is to send now, oldest first: of each incident the first alone."""
         first = (
             select(func.min(DeliveryRow.id))
-            .where(DeliveryRow.due_ns.is_not(None), DeliveryRow.channel == channel)
+            .where(DeliveryRow.due_unix_ns.is_not(None), DeliveryRow.channel == channel)
             .group_by(DeliveryRow.incident_id)
         )
-        asked = select(DeliveryRow).where(DeliveryRow.id.in_(first), DeliveryRow.due_ns <= now_ns)
+        asked = select(DeliveryRow).where(
+            DeliveryRow.id.in_(first), DeliveryRow.due_unix_ns <= now_unix_ns
+        )
         with self._state.reading() as session:
             rows = session.scalars(asked.order_by(DeliveryRow.id).limit(most))
             return [_delivery(row) for row in rows]
@@ -50,7 +53,7 @@ class Deliveries:
     def strayed(self, channels: Collection[str]) -> list[Delivery]:
         """What is on its way by a channel that is none of these."""
         asked = select(DeliveryRow).where(
-            DeliveryRow.due_ns.is_not(None), DeliveryRow.channel.not_in(channels)
+            DeliveryRow.due_unix_ns.is_not(None), DeliveryRow.channel.not_in(channels)
         )
         with self._state.reading() as session:
             return [_delivery(row) for row in session.scalars(asked.order_by(DeliveryRow.id))]
@@ -66,24 +69,27 @@ class Deliveries:
         with self._state.writing() as session:
             session.execute(_of(delivery).values(page=page))
 
-    def done(self, delivery: Delivery, now_ns: int, at_ns: int) -> None:
+    def done(self, delivery: Delivery, now_unix_ns: int, at_ns: int) -> None:
         """The receiver has it; `at_ns` is when, for the timeline."""
         with self._state.writing() as session:
             session.execute(
                 _of(delivery).values(
-                    delivered_ns=now_ns, due_ns=None, tries=delivery.tries + 1, error=""
+                    delivered_unix_ns=now_unix_ns,
+                    due_unix_ns=None,
+                    tries=delivery.tries + 1,
+                    error="",
                 )
             )
             told = f"{delivery.what} by {delivery.channel}"
             session.add(_event(delivery, at_ns, Happened.TOLD, told))
 
-    def failed(self, delivery: Delivery, error: str, due_ns: int | None, at_ns: int) -> None:
-        """It did not get through; `due_ns` is when it is tried again, None: never."""
+    def failed(self, delivery: Delivery, error: str, due_unix_ns: int | None, at_ns: int) -> None:
+        """It did not get through; `due_unix_ns` is when it is tried again, None: never."""
         with self._state.writing() as session:
             session.execute(
-                _of(delivery).values(error=error, due_ns=due_ns, tries=delivery.tries + 1)
+                _of(delivery).values(error=error, due_unix_ns=due_unix_ns, tries=delivery.tries + 1)
             )
-            if due_ns is None:
+            if due_unix_ns is None:
                 told = f"{delivery.what} by {delivery.channel}: {error}"
                 session.add(_event(delivery, at_ns, Happened.NOT_TOLD, told))
 
@@ -100,6 +106,17 @@ def _event(delivery: Delivery, at_ns: int, what: Happened, text: str) -> Inciden
 
 def _delivery(row: DeliveryRow) -> Delivery:
     return Delivery(
-        row.id, row.incident_id, row.message, row.channel, What(row.what), Severity(row.severity),
-        row.at_ns, row.page, row.due_ns, row.tries, row.delivered_ns, row.error,
-    )  # fmt: skip
+        id=row.id,
+        incident=row.incident_id,
+        message=row.message,
+        channel=row.channel,
+        what=What(row.what),
+        severity=Severity(row.severity),
+        at_ns=row.at_ns,
+        page=row.page,
+        decided_unix_ns=row.decided_unix_ns,
+        due_unix_ns=row.due_unix_ns,
+        tries=row.tries,
+        delivered_unix_ns=row.delivered_unix_ns,
+        error=row.error,
+    )

@@ -38,12 +38,12 @@ class Incidents:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def advance(self, back_ns: int, decide: Decide, due_ns: int) -> Decided | None:
+    def advance(self, back_ns: int, decide: Decide, now_unix_ns: int) -> Decided | None:
         """Take in the changes of alerts that nobody has, all of it or nothing.
 
         `back_ns`: incidents count that were over so long before the last evaluation at most;
-        `due_ns`: when its messages are due, by the wall clock. None where there was nothing to
-        decide. Raises `DBAPIError`.
+        `now_unix_ns`: by the wall clock; its messages are due at once. None where there was
+        nothing to decide. Raises `DBAPIError`.
         """
         with self._state.reading() as session:
             if not _is_waiting(session):
@@ -56,7 +56,7 @@ class Incidents:
                 known_ns = flips[-1].at_ns
             incidents = _read(session, _is_live(known_ns - back_ns))
             decided = decide(incidents, flips, known_ns)
-            _write(session, *decided, due_ns)
+            _write(session, *decided, now_unix_ns)
             ids = [row.id for row in rows]
             session.execute(
                 update(FlipRow).where(FlipRow.id.in_(ids)).values(delivered_ns=known_ns)
@@ -85,7 +85,7 @@ class Incidents:
             return [Event(row.at_ns, Happened(row.what), row.text, row.who) for row in rows]
 
     def change(
-        self, number: int, decide: Callable[[Incident], Decided], due_ns: int
+        self, number: int, decide: Callable[[Incident], Decided], now_unix_ns: int
     ) -> Incident | None:
         """Write down what becomes of one incident as it stands; the incident after it.
 
@@ -95,7 +95,7 @@ class Incidents:
             found = _read(session, IncidentRow.id == number)
             if not found:
                 return None
-            _write(session, *decide(found[0]), due_ns)
+            _write(session, *decide(found[0]), now_unix_ns)
             session.flush()
             session.expire_all()
             return _read(session, IncidentRow.id == number)[0]
@@ -163,7 +163,7 @@ def _incident(row: IncidentRow, members: Iterable[Member], told: Iterable[str]) 
 
 
 def _write(
-    session: Session, steps: Iterable[Step], messages: Iterable[Message], due_ns: int
+    session: Session, steps: Iterable[Step], messages: Iterable[Message], now_unix_ns: int
 ) -> None:
     ids = {}
     steps = list(steps)
@@ -173,7 +173,7 @@ def _write(
     session.add_all(
         IncidentEvent(incident_id=ids[step.incident.key], **_event(step.event)) for step in steps
     )
-    session.add_all(_delivery(ids[m.incident], m, due_ns) for m in messages)
+    session.add_all(_delivery(ids[m.incident], m, now_unix_ns) for m in messages)
 
 
 def _put(session: Session, incident: Incident) -> int:
@@ -199,7 +199,7 @@ def _event(event: Event) -> dict[str, Any]:
     return {**asdict(event), "what": str(event.what)}
 
 
-def _delivery(incident_id: int, message: Message, due_ns: int) -> DeliveryRow:
+def _delivery(incident_id: int, message: Message, now_unix_ns: int) -> DeliveryRow:
     return DeliveryRow(
         incident_id=incident_id,
         message=message.id,
@@ -208,8 +208,9 @@ def _delivery(incident_id: int, message: Message, due_ns: int) -> DeliveryRow:
         severity=str(message.severity),
         page="",
         at_ns=message.at_ns,
-        due_ns=due_ns,
+        decided_unix_ns=now_unix_ns,
+        due_unix_ns=now_unix_ns,
         tries=0,
-        delivered_ns=None,
+        delivered_unix_ns=None,
         error="",
     )

@@ -200,16 +200,17 @@ class DeliveryRow(Base):
     severity: Mapped[str] = mapped_column(String(16))
     page: Mapped[str]  # all that is sent, as JSON; empty until it is worded
     at_ns: Mapped[int] = mapped_column(BigInteger)  # of the decision
-    due_ns: Mapped[int | None] = mapped_column(BigInteger)  # wall clock; null: done or given up
+    decided_unix_ns: Mapped[int] = mapped_column(BigInteger)  # the same by the wall clock
+    due_unix_ns: Mapped[int | None] = mapped_column(BigInteger)  # null: done or given up
     tries: Mapped[int]
-    delivered_ns: Mapped[int | None] = mapped_column(BigInteger)  # wall clock
+    delivered_unix_ns: Mapped[int | None] = mapped_column(BigInteger)
     error: Mapped[str]  # of the last try; empty where there was none
 
     __table_args__ = (
         Index(
-            "ix_deliveries_due_ns",
-            "due_ns",
-            sqlite_where=text("due_ns IS NOT NULL"),
-            postgresql_where=text("due_ns IS NOT NULL"),
+            "ix_deliveries_due_unix_ns",
+            "due_unix_ns",
+            sqlite_where=text("due_unix_ns IS NOT NULL"),
+            postgresql_where=text("due_unix_ns IS NOT NULL"),
         ),
     )

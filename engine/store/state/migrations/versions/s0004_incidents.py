@@ -71,20 +71,21 @@ def _create_deliveries() -> None:
         sa.Column("severity", sa.String(16), nullable=False),
         sa.Column("page", sa.String, nullable=False),
         sa.Column("at_ns", sa.BigInteger, nullable=False),
-        sa.Column("due_ns", sa.BigInteger),
+        sa.Column("decided_unix_ns", sa.BigInteger, nullable=False),
+        sa.Column("due_unix_ns", sa.BigInteger),
         sa.Column("tries", sa.Integer, nullable=False),
-        sa.Column("delivered_ns", sa.BigInteger),
+        sa.Column("delivered_unix_ns", sa.BigInteger),
         sa.Column("error", sa.String, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_deliveries"),
         sa.UniqueConstraint("message", name="uq_deliveries_message"),
         _of_incident("deliveries"),
     )
     op.create_index("ix_deliveries_incident_id", "deliveries", ["incident_id"])
-    is_due = sa.text("due_ns IS NOT NULL")
+    is_due = sa.text("due_unix_ns IS NOT NULL")
     op.create_index(
-        "ix_deliveries_due_ns",
+        "ix_deliveries_due_unix_ns",
         "deliveries",
-        ["due_ns"],
+        ["due_unix_ns"],
         sqlite_where=is_due,
         postgresql_where=is_due,
     )
