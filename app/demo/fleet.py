@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from tailburn.app.answers.owning import Times
 from tailburn.app.demo.captured import CAPTURE, empty_store, print_answers
-from tailburn.app.demo.compare import Times
 from tailburn.app.demo.saying import Saying, in_words, say, until_evaluated
 from tailburn.app.opening import store_of
 from tailburn.app.replay.taking import take

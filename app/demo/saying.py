@@ -15,8 +15,9 @@ from typing import Any, Final
 from rich.console import Console
 
 from tailburn.app.answers.alerts import alert_rows
+from tailburn.app.answers.owning import Owned, Suffers, Times, owned_now
 from tailburn.app.demo.burn import burn_table, burning
-from tailburn.app.demo.compare import Owned, Suffers, Times, owned_now, suffering, tails_compared
+from tailburn.app.demo.compare import owned_table, suffering, tails_compared
 from tailburn.app.evaluating import Evaluating
 from tailburn.app.minutes import LAG_NS
 from tailburn.app.serve import Service
@@ -74,9 +75,9 @@ def say(service: Service, times: Times, now_ns: int, truth: Path, told: Console)
     about = suffering(burns, pages)
     owned = None if about is None else owned_now(store, times, about)
     if owned is not None:
-        if owned.drawn is not None:
+        if (drawn := owned_table(owned)) is not None:
             told.print(owned.about)
-            draw(owned.drawn, told)
+            draw(drawn, told)
         told.print(owned.says, style="bold")
     return Saying(about, alerts, as_of_ns, owned, truths(truth))
 

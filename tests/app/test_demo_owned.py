@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tailburn.app.answers.owning import Suffers, Times, owned_now
 from tailburn.app.demo.burn import Burning, burning
-from tailburn.app.demo.compare import Suffers, Times, owned_now, suffering
+from tailburn.app.demo.compare import suffering
 from tailburn.app.demo.saying import in_words, truths
 from tailburn.app.slo_files import load_slos
 from tailburn.engine.store.api import LogRange, Window
