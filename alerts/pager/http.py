@@ -1,0 +1,80 @@
+"""Posting to a receiver: bounded in time and in what is read, and an error that tells no secret."""
+
+import email.utils
+import json
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import httpx
+
+from tailburn.alerts.pager.page import DeliveryError
+from tailburn.alerts.pager.text import clean
+
+TIMEOUT_S: Final = 5.0
+MOST_ANSWER_BYTES: Final = 65_536
+_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "identity"}
+_TRY_AGAIN: Final = frozenset({408, 425, 429})
+
+
+class Poster:
+    """Posts JSON to one address, of which errors name the host alone: its path may be a secret."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+        """Raises ValueError for what is no http address."""
+        parsed = httpx.URL(url)
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise ValueError("want an address that begins with http:// or https://")
+        self.host = f"{parsed.scheme}://{parsed.netloc.decode().rpartition('@')[2]}"
+        self._url = parsed
+        self._client = httpx.Client(timeout=TIMEOUT_S, transport=transport)
+
+    def post(self, body: Any, headers: dict[str, str] | None = None) -> None:
+        """Returns once it is answered with 2xx. Raises DeliveryError."""
+        try:
+            with self._client.stream(
+                "POST", self._url, content=json.dumps(body).encode(),
+                headers={**_HEADERS, **(headers or {})},
+            ) as answer:  # fmt: skip
+                said = _head(answer)
+                if not answer.is_success:
+                    raise _refused(self.host, answer, said)
+        except httpx.HTTPError as error:
+            what = type(error).__name__ if isinstance(error, httpx.TimeoutException) else error
+            raise DeliveryError(f"{self.host}: {clean(str(what), 200)}") from None
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _head(answer: httpx.Response) -> str:
+    """The first characters of an answer, of which no more is read than so much, and so long."""
+    read, until_s = b"", time.monotonic() + TIMEOUT_S
+    for piece in answer.iter_bytes(4_096):
+        read += piece
+        if len(read) >= MOST_ANSWER_BYTES or time.monotonic() > until_s:
+            break
+    return clean(read[:1_000].decode(errors="replace"), 200)
+
+
+def _refused(host: str, answer: httpx.Response, said: str) -> DeliveryError:
+    code = answer.status_code
+    return DeliveryError(
+        f"{host}: {code} {said}".rstrip(),
+        is_permanent=code < 500 and code not in _TRY_AGAIN,
+        retry_after_s=_retry_after_s(answer.headers.get("retry-after")),
+    )
+
+
+def _retry_after_s(told: str | None) -> float | None:
+    """Seconds, or a date (RFC 9110, 10.2.3); None for what is neither."""
+    if told is None:
+        return None
+    if told.strip().isdigit():
+        return float(told)
+    try:
+        at = email.utils.parsedate_to_datetime(told)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max((at - datetime.now(UTC)).total_seconds(), 0.0)
