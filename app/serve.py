@@ -29,7 +29,7 @@ from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.memory import keep_freed_memory
 from tailburn.app.mixes import MixWatch
 from tailburn.app.opening import refuse_foreign, store_of
-from tailburn.app.paging_ways import ways_of
+from tailburn.app.paging.ways import tells, ways_of
 from tailburn.app.parts import catalogue_of, reads_metrics, rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
@@ -54,6 +54,7 @@ from tailburn.engine.store.state.shown import Shown
 from tailburn.engine.store.state.tokens import Tokens
 
 if TYPE_CHECKING:  # its HTTP client takes a twentieth of the start to import
+    from tailburn.app.paging.channels import People
     from tailburn.app.scraping import Places
     from tailburn.collector.scrape.scraper import Scraper
     from tailburn.collector.signals.catalogue import Catalogue
@@ -122,6 +123,7 @@ class Service:
         sockets: dict[str, socket.socket],
         tracing: SelfTrace,
         reading: "tuple[Places, Catalogue] | None",
+        people: "People | None",
     ) -> None:
         self.settings = settings
         self.addresses: Addresses = {}
@@ -147,6 +149,7 @@ class Service:
             kept_ns=round(settings.verdicts_kept_h * _HOUR_NS),
         )
         self._incidents = IncidentKeeping(slos, state, ways_of(settings), time.time_ns)
+        self._people = people
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None
         self._collecting: Collecting | None = None
@@ -167,6 +170,11 @@ class Service:
         # gRPC binds its own; it was tried now to say what it would say after the recovery.
         sockets.pop("grpc_port").close()
         tls, rules, slos = _tls(settings), rules_of(settings), load_slos(settings.slo)
+        people = None
+        if tells(settings):
+            from tailburn.app.paging.channels import people_of
+
+            people = people_of(settings)
         reading = None
         if reads_metrics(settings):
             from tailburn.app.scraping import places_of
@@ -194,7 +202,7 @@ class Service:
             settings.trace_endpoint, [*own_ports, settings.grpc_port], settings.host
         )
         stack.push_async_callback(asyncio.to_thread, tracing.close)
-        return cls(settings, rules, slos, state, tls, sockets, tracing, reading)
+        return cls(settings, rules, slos, state, tls, sockets, tracing, reading, people)
 
     def now_ns(self) -> int:
         """The time that all logic goes by: the wall's, or the senders'."""
@@ -229,6 +237,7 @@ class Service:
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
         self._incidents.start()
+        self._start_paging(stack, collecting, self._people)
         stack.push_async_callback(asyncio.to_thread, self._incidents.close)
         stack.push_async_callback(asyncio.to_thread, self._evaluating.close)
         await self._open_doors(stack, collecting, scheme)
@@ -242,6 +251,19 @@ class Service:
         gc.freeze()
         self._not_ready = None
         log.info("ready: %s", ", ".join(f"{k} {v}" for k, v in self.addresses.items()))
+
+    def _start_paging(
+        self, stack: AsyncExitStack, collecting: Collecting, people: "People | None"
+    ) -> None:
+        if people is None:
+            return
+        from tailburn.app.paging.facts import Facts
+        from tailburn.app.paging.loop import Paging
+
+        facts = Facts(collecting.store, self._evaluating, self.settings.public_url)
+        paging = Paging(self._incidents, people, facts, self._clock.now_ns)
+        paging.start()
+        stack.push_async_callback(asyncio.to_thread, paging.close)
 
     async def _open_doors(self, stack: AsyncExitStack, collecting: Collecting, scheme: str) -> None:
         accept = traced(collecting.intake, self._tracing)

@@ -28,6 +28,7 @@ class Topic(StrEnum):
     SIGNALS = "Signals"
     REQUESTS = "Requests"
     SLOS = "SLOs"
+    PAGING = "Paging"
     LIMITS = "Limits"
     ITSELF = "The service itself"
 
@@ -167,6 +168,25 @@ class Settings:
         Topic.SLOS,
         0.85,
         "Share of a replica's KV cache in use, above which more are asked for.",
+    )
+
+    alertmanagers: tuple[str, ...] = _setting(
+        Topic.PAGING,
+        (),
+        "Addresses of Alertmanagers that are told of incidents, such as http://localhost:9093; "
+        "each of several is told.",
+    )
+    page_to: tuple[str, ...] = _setting(
+        Topic.PAGING,
+        (),
+        "Who is told of incidents that page, without an Alertmanager: pagerduty:FILE, slack:FILE "
+        "or webhook:FILE, whose file holds the key or the address.",
+    )
+    ticket_to: tuple[str, ...] = _setting(
+        Topic.PAGING, (), "Who is told of incidents that do not page, written as page_to."
+    )
+    public_url: str | None = _setting(
+        Topic.PAGING, None, "Address of the web port as people reach it: links of pages begin so."
     )
 
     in_flight_bytes: Bytes = _setting(

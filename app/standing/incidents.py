@@ -16,7 +16,7 @@ from tailburn.app.asking import ask, ask_one, tell
 from tailburn.app.errors import UserError
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.opening import asked_store
-from tailburn.app.paging_ways import ways_of
+from tailburn.app.paging.ways import ways_of
 from tailburn.app.standing.words import moment, values_of
 from tailburn.app.state import known_state
 from tailburn.app.terminal.output import draw, json_lines, stderr, stdout

@@ -1,0 +1,88 @@
+"""The channels and Alertmanagers of the settings, with their secrets read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tailburn.alerts.pager.alertmanager import Alertmanager
+from tailburn.alerts.pager.http import Poster
+from tailburn.alerts.pager.page import Channel
+from tailburn.alerts.pager.pagerduty import EVENTS_URL, PagerDuty
+from tailburn.alerts.pager.slack import Slack
+from tailburn.alerts.pager.webhook import Webhook
+from tailburn.app.errors import UserError
+from tailburn.app.settings import Settings
+
+_WANTED: Final = "want pagerduty:FILE, slack:FILE or webhook:FILE"
+_MOST_SECRET_BYTES: Final = 4_096
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is told: by channels, and by Alertmanagers."""
+
+    channels: Sequence[Channel]
+    alertmanagers: Sequence[Alertmanager]
+
+    def close(self) -> None:
+        for channel in self.channels:
+            channel.close()
+        for alertmanager in self.alertmanagers:
+            alertmanager.close()
+
+
+def people_of(settings: Settings) -> People:
+    """Raises UserError for a way or an address that is none, and a file without a secret."""
+    ways = dict.fromkeys([*settings.page_to, *settings.ticket_to])
+    return People([_channel(settings, way) for way in ways], _alertmanagers(settings))
+
+
+def _alertmanagers(settings: Settings) -> list[Alertmanager]:
+    found = []
+    for url in settings.alertmanagers:
+        try:
+            found.append(Alertmanager(url))
+        except ValueError as error:
+            raise UserError(f"alertmanagers: {url}: {error}") from None
+    return found
+
+
+def _channel(settings: Settings, way: str) -> Channel:
+    kind, _, file = way.partition(":")
+    setting = "page_to" if way in settings.page_to else "ticket_to"
+    if kind not in _KINDS or not file:
+        raise UserError(f"{setting}: {way}: {_WANTED}")
+    try:
+        return _KINDS[kind](way, _secret(Path(file)))
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{setting}: {way}: {told}") from None
+
+
+def _secret(path: Path) -> str:
+    """The one line of a file. Raises OSError, and ValueError where there is none."""
+    with path.open("rb") as file:
+        text = file.read(_MOST_SECRET_BYTES).decode(errors="replace").strip()
+    if not text or any(c.isspace() for c in text):
+        raise ValueError("want a file with one line: the key or the address")
+    return text
+
+
+def _pagerduty(name: str, secret: str) -> Channel:
+    return PagerDuty(name, secret, Poster(EVENTS_URL))
+
+
+def _slack(name: str, secret: str) -> Channel:
+    return Slack(name, Poster(secret))
+
+
+def _webhook(name: str, secret: str) -> Channel:
+    return Webhook(name, Poster(secret))
+
+
+_KINDS: Final[Mapping[str, Callable[[str, str], Channel]]] = {
+    "pagerduty": _pagerduty,
+    "slack": _slack,
+    "webhook": _webhook,
+}

@@ -1,0 +1,133 @@
+"""Incidents told live: by a webhook of the service's own, and through a real Alertmanager."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tailburn.engine.slo.parse import parse
+from tailburn.engine.store.api import LogRange
+from tailburn.engine.store.parquet import ParquetStore
+from tailburn.engine.store.state.alerts import Alerts
+from tailburn.engine.store.state.database import open_state, state_path
+from tests.app.verdicts import MINUTE_NS, verdict, verdicts
+from tests.live.monitoring import Pager, Program, alertmanager, paging
+from tests.live.service import QUICK, Service, living, until
+
+pytestmark = [pytest.mark.program("prometheus-alertmanager"), pytest.mark.timeout(600)]
+
+SLO = """\
+apiVersion: tailburn/v1
+kind: ServingSLO
+metadata: {name: chat, labels: {team: serving}}
+spec:
+  by: [model]
+  availability: 99%
+"""
+CONFIG = """\
+route:
+  receiver: people
+  group_by: [team, slo]
+  group_wait: 0s
+  group_interval: 1s
+receivers:
+  - name: people
+    webhook_configs: [{{url: "{url}", send_resolved: true}}]
+"""
+OUTAGE = 12
+"""Minutes of the past in which all is bad, the last of them now."""
+
+
+@dataclass
+class Told:
+    """A service whose budget burns, and those it tells."""
+
+    service: Service
+    alertmanager: Program
+    directly: Pager
+    through: Pager
+
+    @property
+    def pages(self) -> list[dict[str, Any]]:
+        return [page for page in self.directly.told if page["severity"] == "page"]
+
+    def act(self, number: int, action: str) -> None:
+        url = f"{self.service.web}/api/incidents/{number}/{action}"
+        answer = httpx.post(url, json={"who": "ada"}, trust_env=False)
+        assert answer.status_code == 200, answer.text
+
+    def incidents(self) -> list[dict[str, Any]]:
+        url = f"{self.service.web}/api/incidents"
+        found: list[dict[str, Any]] = httpx.get(url, trust_env=False).json()
+        return found
+
+
+def _burn(store: Path) -> None:
+    """Leave what a service leaves that counted seven hours, at whose end all was bad."""
+    (slo,) = parse([("chat.yaml", SLO)]).slos
+    end_ns = time.time_ns() // MINUTE_NS * MINUTE_NS
+    rows = [
+        verdict(
+            slo, "availability", end_ns - ago * MINUTE_NS, 600, 600 * (ago <= OUTAGE), model="a"
+        )
+        for ago in range(420, 0, -1)
+    ]
+    ParquetStore(store).publish("verdicts", verdicts(rows), LogRange(0, 0))
+    database = open_state(state_path(store))
+    Alerts(database).write(end_ns - MINUTE_NS, {}, {}, [], end_ns - 420 * MINUTE_NS)
+    database.close()
+
+
+@pytest.fixture
+def told(tmp_path: Path, need_program: Callable[[str], str]) -> Iterator[Told]:
+    (tmp_path / "chat.yaml").write_text(SLO)
+    with paging() as (direct_url, directly), paging() as (through_url, through):
+        (tmp_path / "hook").write_text(f"{direct_url}\n")
+        (tmp_path / "am.yml").write_text(CONFIG.format(url=through_url))
+        program = need_program("prometheus-alertmanager")
+        with alertmanager(program, tmp_path / "am", tmp_path / "am.yml") as running:
+            flags = ["--slo", tmp_path / "chat.yaml", "--alertmanagers", running.url]
+            flags += ["--page-to", f"webhook:{tmp_path / 'hook'}"]
+            with living(tmp_path / "store", *QUICK, *flags) as service:
+                assert service.stop() == 0
+                _burn(service.store)
+                service.start()
+                yield Told(service, running, directly, through)
+
+
+def test_one_page_tells_what_burns_over_a_kill_and_one_resolve_that_it_is_over(
+    told: Told,
+) -> None:
+    until(lambda: bool(told.pages), 120)
+    (page,) = told.pages
+    assert page["what"] == "trigger" and "chat (model a" in page["title"]
+    assert "availability burns its budget" in page["title"]
+    assert "Budget" in page["text"] and "Whose: " in page["text"]
+
+    until(lambda: any(_firing(sent) for sent in told.through.told), 60)
+    (alert,) = told.through.told[-1]["alerts"]
+    assert alert["labels"]["alertname"] == "TailburnIncident"
+    assert (alert["labels"]["slo"], alert["labels"]["team"]) == ("chat", "serving")
+    assert alert["annotations"]["summary"] == page["title"]
+
+    told.service.kill()
+    told.service.start()
+    (incident,) = told.incidents()
+    told.act(incident["id"], "ack")
+    told.act(incident["id"], "resolve")
+    until(lambda: len(told.pages) > 1, 60)
+    assert [page["what"] for page in told.pages] == ["trigger", "resolve"]
+    assert len({page["key"] for page in told.pages}) == 1
+    assert told.pages[1]["title"].startswith("Over: chat")
+    until(lambda: not _firing(told.through.told[-1]), 60)
+
+
+def _firing(sent: dict[str, Any]) -> bool:
+    return any(
+        alert["status"] == "firing" and alert["labels"]["severity"] == "page"
+        for alert in sent["alerts"]
+    )
