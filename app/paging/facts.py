@@ -42,7 +42,7 @@ class Facts:
         self._public_url = (public_url or "").rstrip("/")
 
     def told(self, incident: Incident, what: What, at_ns: int) -> Told:
-        """All that is known at `at_ns`. Never raises for what the store can not tell."""
+        """All that is known at `at_ns`. Never raises for what can not be found out."""
         key = gravest(incident)
         slo = self._slos.get(key.slo)
         told = Told(
@@ -64,7 +64,10 @@ class Facts:
             return self._measured(told, key, slo, incident)
         except StoreError as error:
             log.error("incident %s is told without what the store has: %s", incident.id, error)
-            return told
+        except Exception:
+            # Whatever it is, somebody has to be woken all the same.
+            log.exception("incident %s is told without what the store has", incident.id)
+        return told
 
     def _measured(self, told: Told, key: AlertKey, slo: Slo, incident: Incident) -> Told:
         budget = self._budget(key, slo, told.at_ns)
