@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session
 
 from tailburn.engine.evaluation.alerts import AlertKey, Flip, State, Status
+from tailburn.engine.store.state.conflict import key_of, upsert
 from tailburn.engine.store.state.database import State as Database
 from tailburn.engine.store.state.models import AlertRow, Base, Covered, Evaluated, FlipRow
 
@@ -18,6 +18,7 @@ _TABLES: Final = Base.metadata.tables  # plain rows: ten thousand are written in
 _states: Final = _TABLES[AlertRow.__tablename__]
 _flips: Final = _TABLES[FlipRow.__tablename__]
 _KEY: Final = [column.name for column in _states.primary_key]
+_MINUTE: Final = select(Evaluated.minute_ns).where(Evaluated.what == _WHAT)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Alerts:
     def standing(self) -> Standing:
         """What was written last."""
         with self._database.reading() as session:
-            minute_ns = session.scalar(select(Evaluated.minute_ns).where(Evaluated.what == _WHAT))
+            minute_ns = session.scalar(_MINUTE)
             rows = session.scalars(select(AlertRow))
             return Standing(minute_ns, {_key(row): _state(row) for row in rows})
 
@@ -48,19 +49,25 @@ class Alerts:
         states: Mapping[AlertKey, State],
         flips: Iterable[Flip],
         covered_since_ns: int | None = None,
+        *,
+        is_again: bool = False,
     ) -> None:
         """One evaluation: `states` in the place of `before`, and what changed between them.
 
         `covered_since_ns`: since then the service has counted without a break. Durable before it
-        returns, or nothing of it is there. Raises `DBAPIError`.
+        returns, or nothing of it is there. Raises `DBAPIError`. After one it is asked anew with
+        `is_again`: where a server went away in between, all of it may be there already.
         """
         with self._database.writing() as session:
+            if is_again and session.scalar(_MINUTE) == minute_ns:
+                return
             _remove(session, before.keys() - states.keys())
             changed = [_row(k, s) for k, s in states.items() if before.get(k) != s]
             if changed:
-                told = upsert(_states)
+                told = upsert(session, _states)
                 news = {n: told.excluded[n] for n in changed[0] if n not in _KEY}
-                told = told.on_conflict_do_update(index_elements=_KEY, set_=news)
+                key = key_of(session, _states)
+                told = told.on_conflict_do_update(index_elements=key, set_=news)
                 session.connection().execute(told, changed)
             rows = [_flip_row(flip) for flip in flips]
             if rows:
