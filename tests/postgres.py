@@ -36,7 +36,20 @@ class Server:
         self._folder = folder
         self._data = folder / "data"
         self._programs = _reachable(Path(initdb), folder)
-        self._run("initdb", "-D", self._data, "-U", "tailburn", "-A", "trust", "-N", "-E", "UTF8")
+        self._run(
+            "initdb",
+            "-D",
+            self._data,
+            "-U",
+            "tailburn",
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+            "--locale",
+            "C",
+        )
         with (self._data / "postgresql.conf").open("a") as written:
             written.write(f"{_USUAL}unix_socket_directories = '{folder}'\n")
             written.write("" if is_durable else _HASTY)
