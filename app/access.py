@@ -8,18 +8,23 @@ or not, every request needs one: revoking the last must not let everybody in.
 
 import hashlib
 import hmac
+import logging
 import re
 import secrets
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final, Protocol
 
+from sqlalchemy.exc import DBAPIError
+
 from tailburn.app.errors import UserError
 from tailburn.collector.doors.access import Headers, Refusal, Scope
+from tailburn.engine.store.state.database import reason_of
 from tailburn.engine.store.state.models import Token
+
+log = logging.getLogger(__name__)
 
 DEFAULT_TENANT: Final = "default"
 REFRESH_S: Final = 0.5  # how long a revocation by another process may go unseen
@@ -48,26 +53,23 @@ class _Pass:
 class Gate:
     """Decides for all three ports, in any thread.
 
-    Tokens are held in memory and read anew when they are older than `REFRESH_S`. Two threads
-    may read them at once: the work is done twice and the result is the same.
+    Tokens are held in memory, and who is asked never waits for the state database: somebody calls
+    `refresh` every `REFRESH_S`. While it is away those hold that were read last.
     """
 
-    def __init__(self, tokens: TokenRows, monotonic_s: Callable[[], float] = time.monotonic):
+    def __init__(self, tokens: TokenRows) -> None:
+        """Reads the tokens. Raises `DBAPIError`."""
         self._tokens = tokens
-        self._monotonic_s = monotonic_s
-        self._stale_at_s = -float("inf")
         self._needs_token = False
         self._passes: dict[bytes, _Pass] = {}
         self._used: set[str] = set()
+        self._is_away = False
+        self._read()
 
     def admit(
         self, peer: str | None, headers: Headers, scope: Scope, *, shows_host: bool = True
     ) -> str | Refusal:
         """The tenant, or a refusal: see `collector.doors.access.Gate`."""
-        now_s = self._monotonic_s()
-        if now_s >= self._stale_at_s:
-            self._refresh()
-            self._stale_at_s = now_s + REFRESH_S
         if self._needs_token:
             return self._by_token(headers, scope)
         reason = stranger(peer, headers, shows_host=shows_host)
@@ -75,11 +77,29 @@ class Gate:
 
     def record_use(self, now_ns: int) -> None:
         """Write down which tokens were used since the last call: once a minute will do."""
-        if self._used:
-            used, self._used = self._used, set()
+        if not self._used:
+            return
+        used, self._used = self._used, set()
+        try:
             self._tokens.mark_used(used, now_ns)
+        except DBAPIError:
+            self._used |= used
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Read the tokens anew. A failure is said once, and the next call tries again."""
+        try:
+            self._read()
+        except DBAPIError as error:
+            if not self._is_away:
+                log.error(
+                    "tokens can't be read: those known go on, and a revocation is not seen until "
+                    "they can: %s", reason_of(error),
+                )  # fmt: skip
+            self._is_away = True
+        else:
+            self._is_away = False
+
+    def _read(self) -> None:
         rows = self._tokens.all()
         self._needs_token = bool(rows)
         self._passes = {

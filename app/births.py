@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from sqlalchemy.exc import DBAPIError
 
+from tailburn.engine.store.state.database import reason_of
 from tailburn.engine.store.state.shown import SeriesKey
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,6 @@ class Births:
             self._record.add(self._fresh, now_ns)
         except DBAPIError as error:
             # They are shown all the same: an alert matters more than a count after a kill.
-            log.warning("what was shown of new series can't be written down: %s", error.orig)
+            log.warning("what was shown of new series can't be written down: %s", reason_of(error))
             return
         self._fresh.clear()

@@ -2,6 +2,7 @@
 
 What is looked at are rows that were published, so a kill changes no state: after a start the
 same rows are there, and evaluation goes on behind the last minute that was written down.
+While the state database is away alerts are judged on, and written down once it is back.
 Minutes in which nothing ran are a gap, and not evaluated one by one.
 """
 
@@ -30,6 +31,7 @@ from tailburn.app.incidents import LOOKED_BACK_NS, Incidents, fired_lately
 from tailburn.app.minutes import CATCH_UP_NS, Due, due
 from tailburn.app.new_budgets import NewBudgets
 from tailburn.app.scaling import Scaling, ScalingSignals
+from tailburn.app.unwritten import Evaluation, Unwritten
 from tailburn.engine.baseline.incidents import Incident
 from tailburn.engine.evaluation import AlertKey, State, Watch, evaluate, history_of
 from tailburn.engine.evaluation.windows import MINUTE_NS
@@ -39,6 +41,7 @@ from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.api import Damaged, Store, StoreError, Window
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import State as Database
+from tailburn.engine.store.state.database import reason_of
 from tailburn.engine.store.state.forgetting import KEPT_NS, Forgetting
 from tailburn.engine.store.state.versions import Edit, Versions
 from tailburn.rules.ruleset import watches_of
@@ -112,6 +115,7 @@ class Evaluating:
         self._states: States = {}
         self._edits: Sequence[Edit] = ()
         self._new_budgets: NewBudgets | None = None
+        self._unwritten: Unwritten | None = None
         self._incidents = Incidents((), {})
         self._last_ns: int | None = None
         self._up_since_ns: int | None = None
@@ -135,6 +139,7 @@ class Evaluating:
         minute_ns = now_ns // MINUTE_NS * MINUTE_NS
         standing = self._alerts.standing()
         self._states, last_ns = standing.states, standing.minute_ns
+        self._unwritten = Unwritten(self._alerts, standing.states)
         if self._is_told:
             if last_ns is None:
                 last_ns = self._first_ns(store)
@@ -172,7 +177,7 @@ class Evaluating:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends once the evaluation that runs is written down."""
+        """Ends once the evaluation that runs is written down, or can't be."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -225,7 +230,7 @@ class Evaluating:
             try:
                 self.step(progress)
             except DBAPIError as error:
-                self._fail(f"alerts can't be written down: {error.orig}")
+                self._fail(f"alerts are evaluated, and can't be written down: {reason_of(error)}")
             except Exception:
                 # An alert that can't be judged must not silence the others for ever.
                 if not self._is_failing:
@@ -235,7 +240,16 @@ class Evaluating:
                 self._is_failing = False
 
     def step(self, progress: Progress) -> None:
-        """Evaluate what is due, as soon as its rows are there."""
+        """Evaluate what is due, as soon as its rows are there, and write it down.
+
+        Raises `DBAPIError` where it can't be written; it is evaluated then, and written later.
+        """
+        assert self._unwritten is not None, "it has begun"
+        if not self._unwritten.is_full:
+            self._advance(progress)
+        self._write_down()
+
+    def _advance(self, progress: Progress) -> None:
         self._sort_arrived()
         if not self._is_heard or self._last_ns is None:
             self._caught_up()
@@ -258,7 +272,16 @@ class Evaluating:
             if self._stopped.is_set():
                 return
             self._evaluate(minute_ns)
+            self._write_down()
+            self._forgetting.forget(minute_ns)
         self._caught_up()
+
+    def _write_down(self) -> None:
+        assert self._unwritten is not None, "it has begun"
+        try:
+            self._unwritten.write()
+        finally:
+            self.health = replace(self.health, unwritten_minutes=self._unwritten.minutes)
 
     def _caught_up(self) -> None:
         self.health = replace(self.health, caught_up_s=self._monotonic_s())
@@ -287,14 +310,14 @@ class Evaluating:
             self.health = replace(self.health, skipped_minutes=skipped)
             tell_gap(self._last_ns or 0, found.until_ns)
         if found.set_back_ns:
-            tell_set_back(found.set_back_ns)
             self._up_since_ns = found.last_ns
+            self._look_back(found.last_ns, found.set_back_ns)  # fails while the database is away
             self._states = {k: _earlier(s, found.set_back_ns) for k, s in self._states.items()}
-            self._look_back(found.last_ns, found.set_back_ns)
+            tell_set_back(found.set_back_ns)
         self._last_ns = found.last_ns
 
     def _evaluate(self, minute_ns: int) -> None:
-        assert self._new_budgets is not None, "it has begun"
+        assert self._new_budgets is not None and self._unwritten is not None, "it has begun"
         began_s = self._monotonic_s()
         let_go = self._new_budgets.let_go(minute_ns)
         with self._lock:
@@ -310,7 +333,8 @@ class Evaluating:
             scaling = self._signals.at(self._history, self._gauges, minute_ns)
         edits = [*self._edits, *let_go]
         flips = [explained(flip, edits) for flip in flips]
-        self._alerts.write(minute_ns, self._states, states, flips, self._up_since_ns)
+        evaluation = Evaluation(minute_ns, states, flips, self._up_since_ns)
+        self._unwritten.take(evaluation)
         self._new_budgets.judged(self._states, states)
         self._states, self._edits, self._last_ns = states, (), minute_ns
         self._scaling = scaling
@@ -328,7 +352,6 @@ class Evaluating:
             active=_active(states),
             evaluations=self.health.evaluations + 1,
         )
-        self._forgetting.forget(minute_ns)
 
     def _feed(self, minute_ns: int) -> None:
         """Give history the rows of the minutes before this one, and that the service ran."""

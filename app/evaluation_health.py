@@ -25,6 +25,7 @@ class Health:
     evaluations: int = 0
     failures: int = 0
     skipped_minutes: int = 0
+    unwritten_minutes: int = 0  # evaluated, and not in the state database yet
     impatient: int = 0  # evaluated before all rows of the minute were there
     caught_up_s: float | None = None  # when nothing was due any more; None: not begun
 
@@ -67,6 +68,10 @@ def _course(now: Health, now_s: float) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "tailburn_evaluations_impatient", "Minutes evaluated before all their rows were there.",
         now.impatient,
+    )  # fmt: skip
+    yield GaugeMetricFamily(
+        "tailburn_evaluation_unwritten", "Minutes evaluated that wait for the state database.",
+        now.unwritten_minutes,
     )  # fmt: skip
     if now.minute_ns is not None:
         yield GaugeMetricFamily(

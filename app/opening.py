@@ -43,7 +43,7 @@ def asked_store(folder: Path | None, config: Path | None) -> Settings:
     return settings
 
 
-_MARKS: Final = frozenset(("lock", "log", "snapshots", "state.sqlite", *TABLES))
+_MARKS: Final = frozenset(("lock", "log", "snapshots", "state.sqlite", "state-id", *TABLES))
 _MOST_NAMED: Final = 3
 
 

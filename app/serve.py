@@ -17,7 +17,7 @@ import pyarrow as pa
 import uvloop
 from opentelemetry.trace import Tracer
 
-from tailburn.app.access import Gate, check_exposure
+from tailburn.app.access import REFRESH_S, Gate, check_exposure
 from tailburn.app.births import Births
 from tailburn.app.clock import Clock, TelemetryClock, WallClock
 from tailburn.app.collecting import Collecting, collect
@@ -37,6 +37,7 @@ from tailburn.app.settings import Settings
 from tailburn.app.slo_files import load_slos
 from tailburn.app.slo_series import SloSeries
 from tailburn.app.sockets import bound_sockets
+from tailburn.app.state import state_of
 from tailburn.app.warming import warm_up
 from tailburn.app.web import Behind, web_app
 from tailburn.collector.accept import Accept, Accepted, Encoding, Signal
@@ -48,8 +49,7 @@ from tailburn.collector.doors.tls import Tls, TlsError
 from tailburn.collector.hops.rules import Rules
 from tailburn.engine.scaling.terms import Targets
 from tailburn.engine.slo.model import Slo
-from tailburn.engine.store.state.database import State, open_state, state_path
-from tailburn.engine.store.state.schema import StateError
+from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.shown import Shown
 from tailburn.engine.store.state.tokens import Tokens
 
@@ -184,10 +184,7 @@ class Service:
             stack.push_async_callback(places.close)
             reading = (places, catalogue) if places else None
         refuse_foreign(settings.store)  # here already: the state's database is made before the lock
-        try:
-            state = await asyncio.to_thread(open_state, state_path(settings.store))
-        except StateError as error:
-            raise UserError(str(error)) from None
+        state = await asyncio.to_thread(state_of, settings)
         stack.callback(state.close)
         warning = check_exposure(
             settings.host,
@@ -241,7 +238,10 @@ class Service:
         stack.push_async_callback(asyncio.to_thread, self._incidents.close)
         stack.push_async_callback(asyncio.to_thread, self._evaluating.close)
         await self._open_doors(stack, collecting, scheme)
-        beside = [asyncio.create_task(self._upkeep(collecting))]
+        beside = [
+            asyncio.create_task(self._upkeep(collecting)),
+            asyncio.create_task(self._watch_tokens()),
+        ]
         if self._scraper is not None:
             beside.append(asyncio.create_task(self._scraper.run()))
         for task in beside:
@@ -284,6 +284,12 @@ class Service:
             raise UserError(f"grpc_port: {error}") from None
         self.addresses["OTLP/gRPC"] = self._at(port)
         stack.push_async_callback(grpc.stop, GRACE_S)
+
+    async def _watch_tokens(self) -> None:
+        """Not on this thread: a database that is away must not hold up who sends telemetry."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            await asyncio.to_thread(self._gate.refresh)
 
     async def _upkeep(self, collecting: Collecting) -> None:
         """Every minute: tokens that were used, hours that are past, the mix of requests."""

@@ -33,8 +33,9 @@ class Topic(StrEnum):
     ITSELF = "The service itself"
 
 
-def _setting(topic: Topic, default: Any, text: str) -> Any:
-    return field(default=default, metadata={"topic": topic, "help": text})
+def _setting(topic: Topic, default: Any, text: str, *, is_secret: bool = False) -> Any:
+    told = {"topic": topic, "help": text, "is_secret": is_secret}
+    return field(default=default, repr=not is_secret, metadata=told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,13 @@ class Settings:
     )
 
     store: Path = _setting(Topic.STORE, Path("var/tailburn"), "Folder of the store.")
+    state_url: str = _setting(
+        Topic.STORE,
+        "",
+        "PostgreSQL database for the service's own state, `postgresql://USER@HOST/DATABASE`, "
+        "instead of a file in the store.",
+        is_secret=True,
+    )
     requests_kept_h: Hours = _setting(Topic.STORE, 2160.0, "How long requests are kept.")
     spans_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long spans are kept.")
     rollups_kept_h: Hours = _setting(Topic.STORE, 9600.0, "How long minute rollups are kept.")
@@ -225,6 +233,7 @@ class Row:
     default: Any
     topic: Topic
     help: str
+    is_secret: bool = False  # may hold a password: no message shows its value
 
     @property
     def flag(self) -> str:
@@ -292,6 +301,5 @@ def _wanted_number(type_: Any, default: float) -> str:
 
 _TYPES = get_type_hints(Settings, include_extras=True)
 TABLE: tuple[Row, ...] = tuple(
-    Row(f.name, _TYPES[f.name], f.default, f.metadata["topic"], f.metadata["help"])
-    for f in fields(Settings)
+    Row(f.name, _TYPES[f.name], f.default, **f.metadata) for f in fields(Settings)
 )

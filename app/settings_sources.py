@@ -116,12 +116,13 @@ def _line(
 ) -> str:
     """Where the value that won was given, the value, and what is wanted instead."""
     row = ROWS[str(error["loc"][0])]
+    shown = (lambda value: "...") if row.is_secret else repr
     if row.name in flags:
-        given = f"{row.flag}={flags[row.name]!r}"
+        given = f"{row.flag}={shown(flags[row.name])}"
     elif os.environ.get(row.variable):
-        given = f"{row.variable}={os.environ[row.variable]!r}"
+        given = f"{row.variable}={shown(os.environ[row.variable])}"
     else:
-        given = f"{path}: {row.name} = {from_file[row.name]!r}"
+        given = f"{path}: {row.name} = {shown(from_file[row.name])}"
     return f"{given}: want {row.wanted}"
 
 
@@ -137,5 +138,19 @@ def _check_together(settings: Settings) -> None:
         for path in value if isinstance(value, tuple) else (value,) if value else ():
             if not path.is_file():
                 wrong.append(f"{name}={str(path)!r}: want a file that exists")
+    wrong += _wrong_address(settings.state_url)
     if wrong:
         raise SettingsError(*wrong)
+
+
+def _wrong_address(url: str) -> list[str]:
+    """One line, or none. The address is not shown: it may hold a password."""
+    if not url:
+        return []
+    from tailburn.engine.store.state.address import parse_address  # SQLAlchemy delays a start
+
+    try:
+        parse_address(url)
+    except ValueError as error:
+        return [f"state_url: {error}"]
+    return []

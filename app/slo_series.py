@@ -62,6 +62,7 @@ class SloSeries:
         self._now_ns = now_ns
         self._max_series = max_series
         self._lock = threading.Lock()
+        self._scrapes = threading.Lock()  # of births alone: who counts never waits for a database
         self._series: dict[SeriesKey, Series] = {}
         self._rows: dict[tuple[str, tuple[str, ...]], list[Series]] = {}
         self._resting: list[Mapping[str, Any]] = []
@@ -143,10 +144,12 @@ class SloSeries:
         if not self.caught_up:
             return ""
         now_ns = self._now_ns()
-        with self._lock:
-            seen = [series for series in self._series.values() if series.is_seen_by(tenant)]
+        with self._scrapes:
+            with self._lock:
+                seen = [series for series in self._series.values() if series.is_seen_by(tenant)]
             zero = {s.key for s in seen if self._births.shows_zero(s.key, scraper)}
             self._births.write_down(now_ns)
+        with self._lock:
             return series_text(seen, zero, now_ns)
 
     def _begin(self) -> None:

@@ -116,7 +116,7 @@ def _tokens(store: Path | None, config: Path | None) -> Iterator["Tokens"]:
     from tailburn.app.state import opened_state
     from tailburn.engine.store.state.tokens import NameTaken, Tokens
 
-    with opened_state(load_settings({"store": store}, config).store) as state:
+    with opened_state(load_settings({"store": store}, config)) as state:
         try:
             yield Tokens(state)
         except NameTaken as error:

@@ -8,6 +8,7 @@ import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from sqlalchemy.exc import DBAPIError
 from starlette.types import ASGIApp
 
 from tailburn.app.answers.alerts import alert_rows
@@ -36,6 +37,7 @@ from tailburn.app.tenants import selected_tenants
 from tailburn.app.web_incidents import incident_routes
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.store.api import Store, StoreError
+from tailburn.engine.store.state.database import reason_of
 
 MAX_REQUESTS = 10_000
 
@@ -70,6 +72,7 @@ def web_app(behind: Behind) -> ASGIApp:
     app.include_router(incident_routes(behind.incidents, slos, behind.gate, behind.now_ns))
     app.add_exception_handler(UserError, _bad_request)
     app.add_exception_handler(StoreError, _bad_request)
+    app.add_exception_handler(DBAPIError, _away)
     return Guard(app, behind.gate)
 
 
@@ -214,6 +217,13 @@ def _json(answer: Rows | Mapping[str, Any]) -> Response:
     """Rows as a list, a mapping as an object; nan becomes null."""
     value = answer if isinstance(answer, Mapping) else list(answer)
     return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+async def _away(request: Request, error: Exception) -> Response:
+    """The state database; telemetry is taken all the same."""
+    assert isinstance(error, DBAPIError)
+    body = msgspec.json.encode({"detail": f"the state database is away: {reason_of(error)}"})
+    return Response(body, 503, media_type="application/json", headers={"retry-after": "5"})
 
 
 async def _bad_request(request: Request, error: Exception) -> Response:

@@ -2,11 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.postgres import Server
 
 # A first example may compile code, which takes as long as it takes.
 settings.register_profile("tailburn", deadline=None)
@@ -35,6 +39,15 @@ def _need(name: str) -> str:
 def need_program() -> Callable[[str], str]:
     """Call it with a program's name: its path, or a skip (under CI=true: a failure)."""
     return _need
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[Server]":
+    """A PostgreSQL server for all tests of this process; none may stop it."""
+    from tests.postgres import server
+
+    with server(_need("initdb")) as started:
+        yield started
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -42,7 +42,7 @@ def alerts(settings: Settings) -> Iterator[Finding]:
     except UserError:
         return
     try:
-        with known_state(settings.store) as state:
+        with known_state(settings) as state:
             known = Versions(state).in_force() if state else []
             minute_ns = Alerts(state).standing().minute_ns if state else None
     except UserError as error:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tailburn.app.doctor import alerts, machine, mixes, store, targets
+from tailburn.app.doctor import alerts, machine, mixes, state, store, targets
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import json_lines, stdout
@@ -17,6 +17,7 @@ CHECKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
     machine.permissions,
     machine.clock,
     store.lock,
+    state.database,
     store.arrivals,
     alerts.alerts,
     mixes.mixes,

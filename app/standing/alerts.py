@@ -11,6 +11,7 @@ from tailburn.app.answers.alerts import alert_rows
 from tailburn.app.asking import ask
 from tailburn.app.errors import UserError
 from tailburn.app.opening import asked_store
+from tailburn.app.settings import Settings
 from tailburn.app.slo_files import load_slos
 from tailburn.app.standing.words import about, moment, values_of
 from tailburn.app.state import known_state
@@ -50,7 +51,7 @@ def show_alerts(
 
 def _stored(folder: Path | None, config: Path | None) -> list[dict[str, Any]]:
     settings = asked_store(folder, config)
-    standing = _standing(settings.store)
+    standing = _standing(settings)
     if standing.minute_ns is None:
         stderr().print("no alert was ever evaluated here: no service ran with --slo on this store")
     else:
@@ -62,8 +63,8 @@ def _stored(folder: Path | None, config: Path | None) -> list[dict[str, Any]]:
     return alert_rows(standing.states, watches)
 
 
-def _standing(store: Path) -> Standing:
-    with known_state(store) as state:
+def _standing(settings: Settings) -> Standing:
+    with known_state(settings) as state:
         return Standing(None, {}) if state is None else Alerts(state).standing()
 
 

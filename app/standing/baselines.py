@@ -97,5 +97,5 @@ def _say_newest(store: Store) -> None:
 
 
 def _fired(settings: Settings, now_ns: int) -> list[Incident] | None:
-    with known_state(settings.store) as state:
+    with known_state(settings) as state:
         return None if state is None else fired_lately(Alerts(state), Versions(state), now_ns)

@@ -79,7 +79,7 @@ def _in_force(settings: Settings) -> tuple[list[Promise], Sequence[Made]]:
     if settings.slo:
         slos = load_slos(settings.slo)
         return promises_of(slos), slos
-    with known_state(settings.store) as state:
+    with known_state(settings) as state:
         versions = [] if state is None else Versions(state).in_force()
     return promises_in(versions), kept_in(versions)
 

@@ -102,7 +102,7 @@ def _act_on_store(asked: Asked, number: int, action: str, who: str, text: str) -
 def _kept(asked: Asked) -> Iterator[IncidentKeeping]:
     """The incidents of a store. Raises UserError where no service ever ran on it."""
     settings = asked_store(asked.store, asked.config)
-    with known_state(settings.store) as state:
+    with known_state(settings) as state:
         if state is None:
             raise UserError(f"{settings.store}: no service with SLOs ever ran on this store")
         yield IncidentKeeping((), state, ways_of(settings), time.time_ns)
@@ -111,7 +111,7 @@ def _kept(asked: Asked) -> Iterator[IncidentKeeping]:
 def _stored(asked: Asked, every: bool, since: str | None) -> list[Row]:
     since_ns = question(since, None, None, (), time.time_ns()).window.since_ns
     settings = asked_store(asked.store, asked.config)
-    with known_state(settings.store) as state:
+    with known_state(settings) as state:
         if state is None:
             stderr().print("no service ran with --slo on this store")
             return []

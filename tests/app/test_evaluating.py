@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.engine.evaluation import Status
+from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.models import Base
 from tests.app.lives import BEGIN_NS, Lives
 from tests.app.slos import CHAT
@@ -274,21 +275,51 @@ CREATE TRIGGER full BEFORE INSERT ON alert_flips BEGIN SELECT RAISE(ABORT, 'disk
 """
 
 
-def test_a_write_that_fails_is_made_again_and_nothing_is_lost(lives: Lives) -> None:
+def test_while_nothing_can_be_written_alerts_are_judged_on_and_written_later(
+    lives: Lives, tmp_path: Path
+) -> None:
+    other = Lives(tmp_path / "other", [ONE], healthy=420)
+    course = [1.0] * 9 + [0.0] * 12 + [1.0] * 3
+    lives.minutes(8, 1.0)
+    with lives.database.writing() as session:
+        session.connection().exec_driver_sql(_FULL)
+    written = Alerts(lives.database).standing()
+    for bad in course[8:]:
+        with pytest.raises(DBAPIError, match="disk full"):
+            lives.minute(bad)
+    assert lives.evaluating.health.unwritten_minutes == len(course) - 8
+    assert lives.evaluating.health.minute_ns == lives.now_ns
+    assert Alerts(lives.database).standing() == written, "none of it is there yet"
+
+    with lives.database.writing() as session:
+        session.connection().exec_driver_sql("DROP TRIGGER full")
+    lives.step()
+
+    for bad in course:
+        other.minute(bad)
+    assert len({flip.new for flip in lives.flips()}) > 1
+    assert lives.flips() == other.flips()
+    assert lives.evaluating.states() == other.evaluating.states()
+    assert Alerts(lives.database).standing() == Alerts(other.database).standing()
+    assert Alerts(lives.database).covered(0) == Alerts(other.database).covered(0)
+    assert lives.evaluating.health.unwritten_minutes == 0
+
+
+def test_a_kill_while_nothing_can_be_written_tells_the_same_later(lives: Lives) -> None:
     lives.minutes(8, 1.0)
     with lives.database.writing() as session:
         session.connection().exec_driver_sql(_FULL)
     with pytest.raises(DBAPIError, match="disk full"):
         lives.minute(1.0)
-    assert lives.pages() == set()
-
+    fired = lives.firing()
     with lives.database.writing() as session:
         session.connection().exec_driver_sql("DROP TRIGGER full")
-    lives.now_ns += MINUTE_NS
+
+    lives.restart()
     lives.step()
 
+    assert fired and lives.firing() == fired
     assert [flip.new for flip in lives.flips() if flip.key.severity == "page"] == [Status.FIRING]
-    assert lives.evaluating.health.minute_ns == lives.now_ns
 
 
 @pytest.mark.parametrize("series", [1_000, pytest.param(10_000, marks=pytest.mark.long)])

@@ -82,6 +82,26 @@ def test_a_file_that_is_not_there_is_said_before_anything_starts(bare: Path) -> 
     assert line.startswith("tailburn.toml: not TOML: Invalid value (at line 1")
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('"mysql://me:hidden@host/db"', "state_url: want postgresql://USER@HOST:PORT/DATABASE"),
+        ('["postgresql://me:hidden@host/db"]', "tailburn.toml: state_url = ...: want text"),
+    ],
+    ids=["another database", "a list"],
+)
+def test_an_address_that_is_wrong_is_told_without_its_password(
+    bare: Path, written: str, said: str
+) -> None:
+    (bare / "tailburn.toml").write_text(f"state_url = {written}\n")
+    assert _errors({}) == (said,)
+
+
+def test_settings_are_shown_without_the_password_of_the_state() -> None:
+    settings = load_settings({"state_url": "postgresql://me:hidden@host/db"})
+    assert settings.state_url.endswith("@host/db") and "hidden" not in repr(settings)
+
+
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_every_setting_says_what_it_is_and_what_it_wants(row: Row) -> None:
     assert row.help.endswith(".") and row.wanted and row.metavar

@@ -25,6 +25,7 @@ IMPURE = {
     "io",
     "os",
     "pathlib",
+    "psycopg",
     "random",
     "shutil",
     "socket",

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 
 from tailburn.collector.snapshot import load_latest
+from tailburn.engine.store.state.address import schema_in
 
 Rows = list[tuple[Any, ...]]
 Series = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -53,8 +55,8 @@ class Kept:
         return found
 
 
-def kept(store: Path, series: Series) -> Kept:
-    """Read it from a store that no service holds."""
+def kept(store: Path, series: Series, url: str = "") -> Kept:
+    """Read it from a store that no service holds, and its state from there or from `url`."""
     snapshot = load_latest(store / "snapshots")
     assert snapshot is not None, "a service that stops takes a snapshot"
     return Kept(
@@ -63,13 +65,16 @@ def kept(store: Path, series: Series) -> Kept:
         excess=_stored(store, "excess", _EXCESS),
         usual=_stored(store, "usual", _USUAL),
         open_state=snapshot.meta["counts"],
-        alert_states=asked(store, _STATES),
-        alert_flips=asked(store, _FLIPS),
+        alert_states=asked(store, _STATES, url),
+        alert_flips=asked(store, _FLIPS, url),
     )
 
 
-def asked(store: Path, query: str) -> Rows:
-    """Rows of the state database."""
+def asked(store: Path, query: str, url: str = "") -> Rows:
+    """Rows of the state database, a file or on a server."""
+    if url:
+        with psycopg.connect(url, options=f"-c search_path={schema_in(store)}") as server:
+            return server.execute(query).fetchall()
     with closing(sqlite3.connect(f"file:{store}/state.sqlite?mode=ro", uri=True)) as database:
         return database.execute(query).fetchall()
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session
 
 from tailburn.engine.evaluation.alerts import AlertKey, Flip, State, Status
+from tailburn.engine.store.state.conflict import key_of, upsert
 from tailburn.engine.store.state.database import State as Database
 from tailburn.engine.store.state.models import (
     AlertRow,
@@ -25,6 +25,7 @@ _TABLES: Final = Base.metadata.tables  # plain rows: ten thousand are written in
 _states: Final = _TABLES[AlertRow.__tablename__]
 _flips: Final = _TABLES[FlipRow.__tablename__]
 _KEY: Final = [column.name for column in _states.primary_key]
+_MINUTE: Final = select(Evaluated.minute_ns).where(Evaluated.what == _WHAT)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Alerts:
         with self._database.reading() as session:
             minute_ns = evaluated_ns(session)
             rows = session.scalars(select(AlertRow))
-            return Standing(minute_ns, {key_of(row): _state(row) for row in rows})
+            return Standing(minute_ns, {alert_key(row): _state(row) for row in rows})
 
     def write(
         self,
@@ -55,19 +56,25 @@ class Alerts:
         states: Mapping[AlertKey, State],
         flips: Iterable[Flip],
         covered_since_ns: int | None = None,
+        *,
+        is_again: bool = False,
     ) -> None:
         """One evaluation: `states` in the place of `before`, and what changed between them.
 
         `covered_since_ns`: since then the service has counted without a break. Durable before it
-        returns, or nothing of it is there. Raises `DBAPIError`.
+        returns, or nothing of it is there. Raises `DBAPIError`. After one it is asked anew with
+        `is_again`: where a server went away in between, all of it may be there already.
         """
         with self._database.writing() as session:
+            if is_again and evaluated_ns(session) == minute_ns:
+                return
             _remove(session, before.keys() - states.keys())
             changed = [_row(k, s) for k, s in states.items() if before.get(k) != s]
             if changed:
-                told = upsert(_states)
+                told = upsert(session, _states)
                 news = {n: told.excluded[n] for n in changed[0] if n not in _KEY}
-                told = told.on_conflict_do_update(index_elements=_KEY, set_=news)
+                key = key_of(session, _states)
+                told = told.on_conflict_do_update(index_elements=key, set_=news)
                 session.connection().execute(told, changed)
             rows = [_flip_row(flip) for flip in flips]
             if rows:
@@ -92,8 +99,7 @@ class Alerts:
 
 def evaluated_ns(session: Session) -> int | None:
     """Up to which minute the alerts are evaluated; None: nothing ever was."""
-    asked = select(Evaluated.minute_ns).where(Evaluated.what == _WHAT)
-    minute_ns: int | None = session.scalar(asked)
+    minute_ns: int | None = session.scalar(_MINUTE)
     return minute_ns
 
 
@@ -131,7 +137,7 @@ def _flip_row(flip: Flip) -> dict[str, Any]:
     }
 
 
-def key_of(row: AlertRow | FlipRow | IncidentAlert) -> AlertKey:
+def alert_key(row: AlertRow | FlipRow | IncidentAlert) -> AlertKey:
     return AlertKey(
         alertname=row.alertname,
         slo=row.slo,
@@ -148,4 +154,4 @@ def _state(row: AlertRow) -> State:
 
 
 def flip_of(row: FlipRow) -> Flip:
-    return Flip(key_of(row), Status(row.old), Status(row.new), row.at_ns, row.value, row.reason)
+    return Flip(alert_key(row), Status(row.old), Status(row.new), row.at_ns, row.value, row.reason)

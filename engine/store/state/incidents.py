@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from tailburn.engine.evaluation.alerts import Flip
 from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, Message, Step
 from tailburn.engine.slo.burn import Severity
-from tailburn.engine.store.state.alerts import evaluated_ns, flip_of, key_of, named
+from tailburn.engine.store.state.alerts import alert_key, evaluated_ns, flip_of, named
 from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.models import (
     DeliveryRow,
@@ -137,7 +137,7 @@ def _read(session: Session, which: Any, most: int | None = None) -> list[Inciden
     members: dict[int, list[Member]] = {number: [] for number in ids}
     asked = select(IncidentAlert).where(IncidentAlert.incident_id.in_(ids))
     for row in session.scalars(asked.order_by(IncidentAlert.number)):
-        members[row.incident_id].append(Member(key_of(row), row.began_ns, row.ended_ns))
+        members[row.incident_id].append(Member(alert_key(row), row.began_ns, row.ended_ns))
     told: dict[int, set[str]] = {number: set() for number in ids}
     sent = select(DeliveryRow.incident_id, DeliveryRow.channel)
     for number, channel in session.execute(sent.where(DeliveryRow.incident_id.in_(ids))):

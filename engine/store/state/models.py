@@ -1,6 +1,16 @@
 """Every table of the state database. Times are ns since the epoch, `_ns`."""
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, LargeBinary, MetaData, String, text
+from sqlalchemy import (
+    BigInteger,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -93,7 +103,9 @@ class FlipRow(Base):
 
     __tablename__ = "alert_flips"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+    )  # SQLite counts up by itself in an Integer alone, which has 64 bits there
     alertname: Mapped[str] = mapped_column(String(64))
     slo: Mapped[str] = mapped_column(String(128))
     objective: Mapped[str] = mapped_column(String(64))

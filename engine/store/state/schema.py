@@ -23,7 +23,7 @@ def migrate(connection: Connection, name: str) -> None:
 
     Raises StateError for a schema that this version of the code doesn't know.
     """
-    current = _current(connection)
+    current = current_version(connection)
     if current == NEWEST:
         return
     from alembic import command
@@ -34,7 +34,7 @@ def migrate(connection: Connection, name: str) -> None:
     if current is not None and current not in known:
         raise StateError(
             f"{name}: its schema {current!r} is newer than this version of tailburn knows "
-            f"({NEWEST!r} at most); start the newer version, or restore an older copy of the file"
+            f"({NEWEST!r} at most); start the newer version, or restore an older copy"
         )
     command.upgrade(config, NEWEST)
 
@@ -49,8 +49,8 @@ def alembic_config(connection: Connection) -> "Config":
     return config
 
 
-def _current(connection: Connection) -> str | None:
-    """The migration that Alembic noted last; None in a new file."""
+def current_version(connection: Connection) -> str | None:
+    """The migration that Alembic noted last; None in a new place."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))

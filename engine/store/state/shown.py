@@ -3,11 +3,15 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
+from tailburn.engine.store.state.conflict import key_of, upsert
 from tailburn.engine.store.state.database import State
-from tailburn.engine.store.state.models import ShownSeries
+from tailburn.engine.store.state.models import Base, ShownSeries
+
+_SHOWN: Final = Base.metadata.tables[ShownSeries.__tablename__]
 
 
 @dataclass(frozen=True)
@@ -47,4 +51,6 @@ class Shown:
             for key in keys
         ]
         with self._state.writing() as session:
-            session.execute(insert(ShownSeries), rows)
+            key = key_of(session, _SHOWN)
+            told = upsert(session, _SHOWN).on_conflict_do_nothing(index_elements=key)
+            session.connection().execute(told, rows)

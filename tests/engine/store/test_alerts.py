@@ -2,22 +2,19 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from alembic import command
 from sqlalchemy import text
 
 from tailburn.engine.evaluation import AlertKey, Flip, State, Status
 from tailburn.engine.store.state.alerts import Alerts, Standing
 from tailburn.engine.store.state.database import State as Database
-from tailburn.engine.store.state.database import open_state, state_path
 from tailburn.engine.store.state.models import Token
 from tailburn.engine.store.state.schema import NEWEST, alembic_config
 from tailburn.engine.store.state.shown import SeriesKey, Shown
 from tailburn.engine.store.state.tokens import Tokens
+from tests.engine.store.homes import Home
 
 PAGE = AlertKey("TailburnBudgetBurn", "chat", "availability", "page", "1h", "5m")
 TICKET = PAGE._replace(
@@ -25,13 +22,6 @@ TICKET = PAGE._replace(
 )
 FIRING = State(Status.FIRING, 60, 60, 0.25, "25 % bad")
 PENDING = State(Status.PENDING, 120, 120, None, "not measured")
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_state(state_path(tmp_path))
-    yield opened
-    opened.close()
 
 
 def began(key: AlertKey, state: State) -> Flip:
@@ -83,38 +73,36 @@ def test_each_life_of_the_service_is_a_stretch_that_grows(database: Database) ->
 
 _KILLED = """
 import os, signal, sys
-from pathlib import Path
 from tailburn.engine.store.state.alerts import Alerts
-from tailburn.engine.store.state.database import open_state
+from tests.engine.store.homes import opened
 from tests.engine.store.test_alerts import FIRING, PAGE, TICKET, began
 
 def flips():
     yield began(TICKET, FIRING)
     os.kill(os.getpid(), signal.SIGKILL)
 
-alerts = Alerts(open_state(Path(sys.argv[1])))
+alerts = Alerts(opened(*sys.argv[1:]))
 alerts.write(180, alerts.standing().states, {TICKET: FIRING}, flips())
 """
 
 
-def test_a_kill_between_states_and_changes_leaves_the_minute_before(tmp_path: Path) -> None:
-    path = state_path(tmp_path)
-    database = open_state(path)
+def test_a_kill_between_states_and_changes_leaves_the_minute_before(home: Home) -> None:
+    database = home.open()
     Alerts(database).write(120, {}, {PAGE: FIRING}, [began(PAGE, FIRING)])
     database.close()
 
-    killed = subprocess.run([sys.executable, "-c", _KILLED, str(path)])
+    killed = subprocess.run([sys.executable, "-c", _KILLED, *home.arguments])
 
     assert killed.returncode == -9
-    database = open_state(path)
+    database = home.open()
     assert Alerts(database).standing() == Standing(120, {PAGE: FIRING})
     assert Alerts(database).flips(0) == [began(PAGE, FIRING)]
     database.close()
 
 
-def older(path: Path) -> None:
+def older(home: Home) -> None:
     """A database as the version before made it, with rows."""
-    database = open_state(path)
+    database = home.open()
     token = Token(id="0a", name="ci", tenant="t", scopes="read", hash=b"0" * 32, created_ns=1)
     Tokens(database).add(token)
     Shown(database).add([SeriesKey("chat", "availability", "0badcafe", ())], 7)
@@ -123,10 +111,10 @@ def older(path: Path) -> None:
     database.close()
 
 
-def test_an_older_database_keeps_its_rows_and_gets_the_new_tables(tmp_path: Path) -> None:
-    older(state_path(tmp_path))
+def test_an_older_database_keeps_its_rows_and_gets_the_new_tables(home: Home) -> None:
+    older(home)
 
-    database = open_state(state_path(tmp_path))
+    database = home.open()
 
     assert [token.name for token in Tokens(database).all()] == ["ci"]
     assert len(Shown(database).all()) == 1
@@ -136,28 +124,26 @@ def test_an_older_database_keeps_its_rows_and_gets_the_new_tables(tmp_path: Path
 
 _KILLED_WHILE_MIGRATING = """
 import os, signal, sys
-from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from tailburn.engine.store.state.database import open_state
+from tests.engine.store.homes import opened
 
 @event.listens_for(Engine, "after_cursor_execute")
 def die(connection, cursor, statement, *rest):
     if "CREATE TABLE alert_flips" in statement:
         os.kill(os.getpid(), signal.SIGKILL)
 
-open_state(Path(sys.argv[1]))
+opened(*sys.argv[1:])
 """
 
 
-def test_a_kill_in_the_middle_of_a_migration_leaves_the_older_database(tmp_path: Path) -> None:
-    path = state_path(tmp_path)
-    older(path)
+def test_a_kill_in_the_middle_of_a_migration_leaves_the_older_database(home: Home) -> None:
+    older(home)
 
-    killed = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MIGRATING, str(path)])
+    killed = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MIGRATING, *home.arguments])
 
     assert killed.returncode == -9
-    database = open_state(path)
+    database = home.open()
     with database.reading() as session:
         assert session.scalar(text("SELECT version_num FROM alembic_version")) == NEWEST
     assert [token.name for token in Tokens(database).all()] == ["ci"]

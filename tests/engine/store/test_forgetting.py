@@ -2,31 +2,21 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from sqlalchemy import func, select
 
 from tailburn.engine.evaluation import AlertKey, Flip, State, Status
 from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import State as Database
-from tailburn.engine.store.state.database import open_state, state_path
 from tailburn.engine.store.state.forgetting import Forgetting
 from tailburn.engine.store.state.models import Base
+from tests.engine.store.homes import Home
 
 DAY_NS = 86_400_000_000_000
 KEPT_DAYS = 40
 LASTING = AlertKey("TailburnTier", "chat", "ttft_p95", "ticket", "1h", "1h", (("model", "a"),))
 DAILY = AlertKey("TailburnBudgetBurn", "chat", "availability", "page", "1h", "5m")
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_state(state_path(tmp_path))
-    yield opened
-    opened.close()
 
 
 def rows(database: Database, table: str) -> int:
@@ -148,13 +138,12 @@ def test_no_call_removes_more_than_its_share(database: Database) -> None:
 
 _KILLED = """
 import os, signal, sys
-from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from tailburn.engine.store.state.database import open_state
 from tailburn.engine.store.state.forgetting import Forgetting
+from tests.engine.store.homes import opened
 
-left = int(sys.argv[2])
+left = int(sys.argv[1])
 
 @event.listens_for(Engine, "after_cursor_execute")
 def die(connection, cursor, statement, *rest):
@@ -164,22 +153,21 @@ def die(connection, cursor, statement, *rest):
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-Forgetting(open_state(Path(sys.argv[1])), kept_ns=100, piece=7).forget(1_000)
+Forgetting(opened(*sys.argv[2:]), kept_ns=100, piece=7).forget(1_000)
 """
 
 
-def test_a_kill_leaves_whole_pieces_and_the_next_call_goes_on(tmp_path: Path) -> None:
-    path = state_path(tmp_path)
-    database = open_state(path)
+def test_a_kill_leaves_whole_pieces_and_the_next_call_goes_on(home: Home) -> None:
+    database = home.open()
     old = [changed(DAILY, Status.INACTIVE, Status.FIRING, at_ns) for at_ns in range(60)]
     young = changed(DAILY, Status.FIRING, Status.INACTIVE, 950)
     Alerts(database).write(60, {}, {}, [*old, young])
     database.close()
 
-    killed = subprocess.run([sys.executable, "-c", _KILLED, str(path), "3"])
+    killed = subprocess.run([sys.executable, "-c", _KILLED, "3", *home.arguments])
 
     assert killed.returncode == -9
-    database = open_state(path)
+    database = home.open()
     assert Alerts(database).flips(0) == [*old[21:], young]
     Forgetting(database, kept_ns=100, piece=7).forget(1_000)
     assert Alerts(database).flips(0) == [young]

@@ -1,8 +1,6 @@
 """Incidents in the state database: taken in whole or not at all, and never twice."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,7 @@ from tailburn.engine.incidents import Happened, Life, What
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.store.state import incidents as module
 from tailburn.engine.store.state.alerts import Alerts
-from tailburn.engine.store.state.database import State, open_state, state_path
+from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.incidents import Decided, Incidents
 
 MINUTE = 60_000_000_000
@@ -34,10 +32,8 @@ decide = Deciding(places_of(()), WAYS)
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    state = open_state(state_path(tmp_path))
-    yield state
-    state.close()
+def state(database: State) -> State:
+    return database
 
 
 def evaluated(state: State, minute: int, *flips: Flip) -> Decided | None:

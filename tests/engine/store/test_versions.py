@@ -1,15 +1,11 @@
 """Which definitions of budgets are in force, over starts with other files."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from tailburn.engine.slo.definition import definition_of
 from tailburn.engine.slo.model import Clock, Place, Slo, Tier, objectives
-from tailburn.engine.store.state.database import State, open_state, state_path
+from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.versions import Begun, Edit, Versions
 
 CHAT = Slo(
@@ -21,19 +17,12 @@ CHAT = Slo(
 STRICTER = replace(CHAT, availability_ratio=0.9999)
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    opened = open_state(state_path(tmp_path))
-    yield opened
-    opened.close()
-
-
 def version(slo: Slo, name: str) -> str:
     return next(definition_of(slo, o) for o in objectives(slo) if o.name == name)
 
 
-def test_the_first_load_is_all_new_and_the_second_changes_nothing(state: State) -> None:
-    versions = Versions(state)
+def test_the_first_load_is_all_new_and_the_second_changes_nothing(database: State) -> None:
+    versions = Versions(database)
 
     first, second = versions.load([CHAT], 11), versions.load([CHAT], 12)
 
@@ -45,8 +34,8 @@ def test_the_first_load_is_all_new_and_the_second_changes_nothing(state: State) 
     assert [(row.first_seen_ns, row.retired_ns) for row in versions.all()] == [(11, None)] * 2
 
 
-def test_an_edit_retires_the_old_definition_of_that_objective_alone(state: State) -> None:
-    versions = Versions(state)
+def test_an_edit_retires_the_old_definition_of_that_objective_alone(database: State) -> None:
+    versions = Versions(database)
     versions.load([CHAT], 11)
 
     edits = versions.load([STRICTER], 21)
@@ -61,8 +50,10 @@ def test_an_edit_retires_the_old_definition_of_that_objective_alone(state: State
     }
 
 
-def test_a_definition_that_comes_back_is_in_force_again_since_its_first_day(state: State) -> None:
-    versions = Versions(state)
+def test_a_definition_that_comes_back_is_in_force_again_since_its_first_day(
+    database: State,
+) -> None:
+    versions = Versions(database)
     for at_ns, slo in ((11, CHAT), (21, STRICTER), (31, CHAT)):
         versions.load([slo], at_ns)
 
@@ -73,8 +64,8 @@ def test_a_definition_that_comes_back_is_in_force_again_since_its_first_day(stat
     assert (gone.first_seen_ns, gone.retired_ns) == (21, 31)
 
 
-def test_an_slo_that_is_gone_is_told_and_kept(state: State) -> None:
-    versions = Versions(state)
+def test_an_slo_that_is_gone_is_told_and_kept(database: State) -> None:
+    versions = Versions(database)
     versions.load([CHAT], 11)
 
     edits = versions.load([], 21)
@@ -83,8 +74,8 @@ def test_an_slo_that_is_gone_is_told_and_kept(state: State) -> None:
     assert all(row.retired_ns == 21 for row in versions.all())
 
 
-def test_the_document_says_what_was_promised(state: State) -> None:
-    versions = Versions(state)
+def test_the_document_says_what_was_promised(database: State) -> None:
+    versions = Versions(database)
     versions.load([CHAT], 11)
 
     documents = {row.objective: json.loads(row.document) for row in versions.all()}
@@ -93,9 +84,9 @@ def test_the_document_says_what_was_promised(state: State) -> None:
     assert documents["availability"]["slo"]["place"] == {"file": "chat.yaml", "line": 1}
 
 
-def test_an_slo_that_is_edited_each_day_leaves_a_bounded_past(state: State) -> None:
+def test_an_slo_that_is_edited_each_day_leaves_a_bounded_past(database: State) -> None:
     day_ns, kept_days, most = 86_400_000_000_000, 40, 0
-    versions = Versions(state, kept_days * day_ns)
+    versions = Versions(database, kept_days * day_ns)
 
     for day in range(1, 400):
         edits = versions.load([replace(CHAT, select={"pool": str(day)})], day * day_ns)
@@ -107,8 +98,10 @@ def test_an_slo_that_is_edited_each_day_leaves_a_bounded_past(state: State) -> N
     assert {row.first_seen_ns for row in versions.in_force()} == {399 * day_ns}
 
 
-def test_a_definition_comes_back_with_its_day_even_in_the_moment_it_would_go(state: State) -> None:
-    versions = Versions(state, kept_ns=10)
+def test_a_definition_comes_back_with_its_day_even_in_the_moment_it_would_go(
+    database: State,
+) -> None:
+    versions = Versions(database, kept_ns=10)
     versions.load([CHAT], 11)
     versions.load([], 21)
 
@@ -120,8 +113,8 @@ def test_a_definition_comes_back_with_its_day_even_in_the_moment_it_would_go(sta
     assert versions.all() == []
 
 
-def test_what_was_in_force_since_a_time_is_told_without_what_went_before(state: State) -> None:
-    versions = Versions(state)
+def test_what_was_in_force_since_a_time_is_told_without_what_went_before(database: State) -> None:
+    versions = Versions(database)
     for at_ns, slos in ((11, [CHAT]), (21, [STRICTER]), (31, [])):
         versions.load(slos, at_ns)
 
@@ -133,9 +126,9 @@ def test_what_was_in_force_since_a_time_is_told_without_what_went_before(state: 
 
 
 def test_a_budget_begins_where_it_takes_the_place_of_another_also_where_it_comes_back(
-    state: State,
+    database: State,
 ) -> None:
-    versions = Versions(state)
+    versions = Versions(database)
     of = "chat", "availability"
     old, new = version(CHAT, "availability"), version(STRICTER, "availability")
 

@@ -3,19 +3,21 @@
 import sqlalchemy as sa
 from alembic import op
 
+from tailburn.engine.store.state.migrations.keys import make_keyed
+
 revision = "0002"
 down_revision = "0001"
 
 
 def upgrade() -> None:
-    op.create_table(
+    make_keyed(
         "shown_series",
+        ("slo", "objective", "definition", "by"),
         sa.Column("slo", sa.String(128), nullable=False),
         sa.Column("objective", sa.String(64), nullable=False),
         sa.Column("definition", sa.String(16), nullable=False),
         sa.Column("by", sa.String, nullable=False),
         sa.Column("shown_ns", sa.BigInteger, nullable=False),
-        sa.PrimaryKeyConstraint("slo", "objective", "definition", "by", name="pk_shown_series"),
     )
 
 

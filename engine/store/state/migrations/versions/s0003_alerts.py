@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from tailburn.engine.store.state.migrations.keys import make_keyed
+
 revision = "0003"
 down_revision = "0002"
 
 _ALERT = ("alertname", "slo", "objective", "severity", "long", "short", "by")
+_SERIAL = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose Integer has 64 bits
 
 
 def upgrade() -> None:
@@ -20,19 +23,19 @@ def upgrade() -> None:
         sa.Column("retired_ns", sa.BigInteger),
         sa.PrimaryKeyConstraint("slo", "objective", "definition", name="pk_slo_versions"),
     )
-    op.create_table(
+    make_keyed(
         "alert_states",
+        _ALERT,
         *_alert_columns(),
         sa.Column("status", sa.String(16), nullable=False),
         sa.Column("since_ns", sa.BigInteger, nullable=False),
         sa.Column("active_since_ns", sa.BigInteger, nullable=False),
         sa.Column("value", sa.Float),
         sa.Column("why", sa.String, nullable=False),
-        sa.PrimaryKeyConstraint(*_ALERT, name="pk_alert_states"),
     )
     op.create_table(
         "alert_flips",
-        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("id", _SERIAL, nullable=False),
         *_alert_columns(),
         sa.Column("old", sa.String(16), nullable=False),
         sa.Column("new", sa.String(16), nullable=False),
