@@ -188,10 +188,16 @@ class Settings:
         Topic.PAGING,
         (),
         "Who is told of incidents that page, without an Alertmanager: pagerduty:FILE, slack:FILE "
-        "or webhook:FILE, whose file holds the key or the address.",
+        "or webhook:FILE, whose file holds the key or the address; email:ADDRESS.",
     )
     ticket_to: tuple[str, ...] = _setting(
         Topic.PAGING, (), "Who is told of incidents that do not page, written as page_to."
+    )
+    mail_server: str = _setting(Topic.PAGING, "localhost:25", "Where mail is handed in, HOST:PORT.")
+    mail_from: str = _setting(Topic.PAGING, "tailburn@localhost", "Address that mail comes from.")
+    mail_starttls: bool = _setting(Topic.PAGING, False, "Hand mail in encrypted, or not at all.")
+    mail_login: Path | None = _setting(
+        Topic.PAGING, None, "File with USER:PASSWORD for the mail server."
     )
     public_url: str | None = _setting(
         Topic.PAGING, None, "Address of the web port as people reach it: links of pages begin so."

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tailburn.alerts.pager.alertmanager import Alertmanager
+from tailburn.alerts.pager.email import Email, Server
 from tailburn.alerts.pager.http import Poster
 from tailburn.alerts.pager.page import Channel
 from tailburn.alerts.pager.pagerduty import EVENTS_URL, PagerDuty
@@ -14,7 +15,7 @@ from tailburn.alerts.pager.webhook import Webhook
 from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
 
-_WANTED: Final = "want pagerduty:FILE, slack:FILE or webhook:FILE"
+_WANTED: Final = "want pagerduty:FILE, slack:FILE, webhook:FILE or email:ADDRESS"
 _MOST_SECRET_BYTES: Final = 4_096
 
 
@@ -49,15 +50,30 @@ def _alertmanagers(settings: Settings) -> list[Alertmanager]:
 
 
 def _channel(settings: Settings, way: str) -> Channel:
-    kind, _, file = way.partition(":")
+    kind, _, of = way.partition(":")
     setting = "page_to" if way in settings.page_to else "ticket_to"
-    if kind not in _KINDS or not file:
+    if kind not in (*_KINDS, "email") or not of:
         raise UserError(f"{setting}: {way}: {_WANTED}")
     try:
-        return _KINDS[kind](way, _secret(Path(file)))
+        if kind == "email":
+            return Email(way, _mail_server(settings), settings.mail_from, of)
+        return _KINDS[kind](way, _secret(Path(of)))
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{setting}: {way}: {told}") from None
+
+
+def _mail_server(settings: Settings) -> Server:
+    """Raises OSError, and ValueError for what is no address of a server, and no login."""
+    host, _, port = settings.mail_server.rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"mail_server: {settings.mail_server}: want HOST:PORT")
+    user = password = ""
+    if settings.mail_login is not None:
+        user, colon, password = _secret(settings.mail_login).partition(":")
+        if not colon:
+            raise ValueError("mail_login: want a file with one line: USER:PASSWORD")
+    return Server(host.strip("[]"), int(port), settings.mail_starttls, user, password)
 
 
 def _secret(path: Path) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,25 +48,26 @@ def test_each_way_is_a_channel_once(tmp_path: Path) -> None:
     [
         (
             {"page_to": ("pager",)},
-            "page_to: pager: want pagerduty:FILE, slack:FILE or webhook:FILE",
+            "page_to: pager: want pagerduty:FILE, slack:FILE, webhook:FILE or",
         ),
         ({"ticket_to": ("slack:",)}, "ticket_to: slack:: want pagerduty:FILE"),
         ({"page_to": ("slack:/nowhere/x",)}, "page_to: slack:/nowhere/x: No such file"),
         ({"page_to": ("webhook:FILE",)}, "begins with http:// or https://"),
         ({"page_to": ("slack:EMPTY",)}, "want a file with one line"),
+        ({"page_to": ("email:oncall",)}, "page_to: email:oncall: want an address such as"),
+        ({"page_to": ("email:a@b",), "mail_server": "mail"}, "mail_server: mail: want HOST:PORT"),
+        ({"page_to": ("email:a@b",), "mail_login": Path("FILE")}, "mail_login: want a file with"),
         ({"alertmanagers": ("am:9093",)}, "alertmanagers: am:9093: want an address that begins"),
     ],
 )
 def test_a_way_that_is_none_stops_the_start(
-    tmp_path: Path, settings: dict[str, tuple[str, ...]], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], says: str
 ) -> None:
-    (tmp_path / "file").write_text("not-an-address\n")
-    (tmp_path / "empty").write_text("\n")
-    files = {"FILE": str(tmp_path / "file"), "EMPTY": str(tmp_path / "empty")}
-    for name, path in files.items():
-        settings = {k: tuple(w.replace(name, path) for w in v) for k, v in settings.items()}
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_text("not-an-address\n")
+    Path("EMPTY").write_text("\n")
     with pytest.raises(UserError) as error:
-        people_of(Settings(**settings))  # type: ignore[arg-type]
+        people_of(Settings(**settings))
     assert says in str(error.value)
 
 
