@@ -23,6 +23,7 @@ from tailburn.app.options import (
     Where,
     with_settings,
 )
+from tailburn.app.page_commands import page_app
 from tailburn.app.planning_commands import backtest, suggest
 from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
@@ -45,6 +46,7 @@ cli.add_typer(rules_app, name="rules")
 cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
 cli.add_typer(incidents_app, name="incidents")
+cli.add_typer(page_app, name="page")
 cli.add_typer(signals_app, name="signals")
 cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tailburn.engine.store.state.alerts import Alerts
 from tailburn.engine.store.state.database import open_state, state_path
 from tests.app.verdicts import MINUTE_NS, verdict, verdicts
 from tests.live.monitoring import Pager, Program, alertmanager, paging
-from tests.live.service import QUICK, Service, living, until
+from tests.live.service import QUICK, Service, living, run, until
 
 pytestmark = [pytest.mark.program("prometheus-alertmanager"), pytest.mark.timeout(600)]
 
@@ -124,6 +125,34 @@ def test_one_page_tells_what_burns_over_a_kill_and_one_resolve_that_it_is_over(
     assert len({page["key"] for page in told.pages}) == 1
     assert told.pages[1]["title"].startswith("Over: chat")
     until(lambda: not _firing(told.through.told[-1]), 60)
+
+
+def test_a_test_page_says_to_whom_alertmanager_sends_it_and_what_keeps_it_back(
+    tmp_path: Path, need_program: Callable[[str], str]
+) -> None:
+    with paging() as (url, pager):
+        (tmp_path / "am.yml").write_text(CONFIG.format(url=url))
+        program = need_program("prometheus-alertmanager")
+        with alertmanager(program, tmp_path / "am", tmp_path / "am.yml") as running:
+            config = tmp_path / "tailburn.toml"
+            config.write_text(f'alertmanagers = ["{running.url}"]\n')
+            through = run("page", "test", "--config", config)
+            assert (through.returncode, "it goes to people" in through.stdout) == (0, True)
+            until(lambda: bool(pager.told), 60)
+            _silence(running, "TailburnTest")
+            kept = run("page", "test", "--config", config)
+            assert (kept.returncode, "a silence keeps it back" in kept.stdout) == (1, True)
+
+
+def _silence(running: Program, alertname: str) -> None:
+    now = datetime.now(UTC)
+    body = {
+        "matchers": [{"name": "alertname", "value": alertname, "isRegex": False}],
+        "startsAt": now.isoformat(), "endsAt": (now + timedelta(hours=1)).isoformat(),
+        "createdBy": "test", "comment": "maintenance",
+    }  # fmt: skip
+    answer = httpx.post(f"{running.url}/api/v2/silences", json=body, trust_env=False)
+    assert answer.status_code == 200, answer.text
 
 
 def _firing(sent: dict[str, Any]) -> bool:
