@@ -29,6 +29,7 @@ from tailburn.app.rules_commands import rules_app
 from tailburn.app.rules_proof_commands import check_rules, test_rules
 from tailburn.app.rules_scaling_commands import scaling as scaling_rules
 from tailburn.app.signals_commands import signals_app
+from tailburn.app.silence_commands import silences_app
 from tailburn.app.slo_commands import slo_app
 from tailburn.app.standing_commands import baselines, budget, scaling
 from tailburn.app.token_commands import token_app
@@ -47,6 +48,7 @@ cli.add_typer(slo_app, name="slo")
 cli.add_typer(alerts_app, name="alerts")
 cli.add_typer(incidents_app, name="incidents")
 cli.add_typer(page_app, name="page")
+cli.add_typer(silences_app, name="silences")
 cli.add_typer(signals_app, name="signals")
 cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)

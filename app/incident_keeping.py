@@ -15,11 +15,13 @@ from tailburn.alerts.incidents.deciding import Deciding
 from tailburn.alerts.incidents.grouping import REOPENS_NS
 from tailburn.alerts.incidents.places import places_of
 from tailburn.alerts.incidents.telling import Ways, told
+from tailburn.app.paging.silencing import Silencing
 from tailburn.engine.incidents import Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.deliveries import Deliveries, Delivery
 from tailburn.engine.store.state.incidents import Decided, Incidents
+from tailburn.engine.store.state.silences import Silences
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +40,14 @@ class IncidentKeeping:
         wall_ns: Callable[[], int],
     ) -> None:
         """`ways`: the channels that each severity is told by; `wall_ns`: when messages are due."""
+        place_of = places_of(slos)
         self.incidents = Incidents(database)
         self.deliveries = Deliveries(database)
+        self.silences = Silences(database)
+        self.silencing = Silencing(self.incidents, self.deliveries, self.silences, place_of)
         self._ways = ways
         self._wall_ns = wall_ns
-        self._decide = Deciding(places_of(slos), ways)
+        self._decide = Deciding(place_of, ways)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_failing = False

@@ -35,6 +35,7 @@ from tailburn.app.scaling_series import scaling_text
 from tailburn.app.slo_series import SloSeries
 from tailburn.app.tenants import selected_tenants
 from tailburn.app.web_incidents import incident_routes
+from tailburn.app.web_silences import silence_routes
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.store.api import Store, StoreError
 from tailburn.engine.store.state.database import reason_of
@@ -70,6 +71,7 @@ def web_app(behind: Behind) -> ASGIApp:
     _add_api(app, behind)
     slos = behind.evaluating.slos
     app.include_router(incident_routes(behind.incidents, slos, behind.gate, behind.now_ns))
+    app.include_router(silence_routes(behind.incidents, behind.gate))
     app.add_exception_handler(UserError, _bad_request)
     app.add_exception_handler(StoreError, _bad_request)
     app.add_exception_handler(DBAPIError, _away)

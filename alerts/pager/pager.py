@@ -7,7 +7,7 @@ that it was sent repeats the same message under the same id, and nothing else.
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tailburn.alerts.pager.page import Channel, DeliveryError, Page
@@ -24,20 +24,39 @@ GIVES_UP_NS: Final = 24 * 3_600_000_000_000
 Word = Callable[[Delivery], Page]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Send it now, or hold it until a time (wall clock), or never send it, and why."""
+
+    hold_until_unix_ns: int | None = None
+    drop: str = ""
+
+
+NOW: Final = Answer()
+Wanted = Callable[[Delivery, int], Answer]
+
+
 class Pager:
     """One channel's messages; `step` is called by one thread."""
 
     def __init__(
-        self, channel: Channel, deliveries: Deliveries, word: Word, now_ns: Callable[[], int]
+        self,
+        channel: Channel,
+        deliveries: Deliveries,
+        word: Word,
+        now_ns: Callable[[], int],
+        wanted: Wanted = lambda delivery, wall_ns: NOW,
     ) -> None:
         """`word`: what a message says, by what is known when it is sent first.
 
-        `now_ns`: of the timeline; the wall clock is given to `step`.
+        `now_ns`: of the timeline; the wall clock is given to `step`. `wanted`: whether a message
+        is to be sent, asked before each try.
         """
         self._channel = channel
         self._deliveries = deliveries
         self._word = word
         self._now_ns = now_ns
+        self._wanted = wanted
 
     def step(self, wall_ns: int) -> int:
         """Try what is due; how many got through. Raises `DBAPIError`."""
@@ -45,6 +64,13 @@ class Pager:
         return sum(self._try(delivery, wall_ns) for delivery in due)
 
     def _try(self, delivery: Delivery, wall_ns: int) -> bool:
+        answer = self._wanted(delivery, wall_ns)
+        if answer.drop:
+            self._deliveries.drop(delivery, answer.drop, self._now_ns())
+            return False
+        if answer.hold_until_unix_ns is not None:
+            self._deliveries.hold(delivery, answer.hold_until_unix_ns)
+            return False
         page = self._worded(delivery)
         try:
             self._channel.send(page)

@@ -87,7 +87,12 @@ class Refreshing:
 
     def step(self, wall_ns: int) -> None:
         """Raises DeliveryError; it is tried again at the next step that is due."""
-        incidents = self.keeping.incidents.all(wall_ns - ENDED_NS)
+        until_ns = self.keeping.silencing.until_ns
+        incidents = [
+            incident
+            for incident in self.keeping.incidents.all(wall_ns - ENDED_NS)
+            if until_ns(incident, wall_ns) is None
+        ]
         now = [_stands(incident) for incident in incidents]
         if not incidents or (now == self._before and wall_ns < self._due_unix_ns):
             self._before = now
@@ -156,7 +161,8 @@ class Paging:
     def _steps(self) -> Iterator[tuple[str, Callable[[int], object]]]:
         for channel in self._people.channels:
             deliveries, word = self._keeping.deliveries, self._wording.page
-            yield channel.name, Pager(channel, deliveries, word, self._now_ns).step
+            wanted = self._keeping.silencing.wanted
+            yield channel.name, Pager(channel, deliveries, word, self._now_ns, wanted).step
         for one in self._people.alertmanagers:
             yield one.name, Refreshing(one, self._keeping, self._wording).step
 

@@ -88,7 +88,7 @@ def act(asked: Asked, number: int, action: str, who: str | None, text: str, json
 
 
 def _act_on_store(asked: Asked, number: int, action: str, who: str, text: str) -> Row:
-    with _kept(asked) as keeping:
+    with kept(asked) as keeping:
         try:
             found = keeping.act(number, Act(Action(action), who, time.time_ns(), text))
         except ActionError as error:
@@ -99,7 +99,7 @@ def _act_on_store(asked: Asked, number: int, action: str, who: str, text: str) -
 
 
 @contextmanager
-def _kept(asked: Asked) -> Iterator[IncidentKeeping]:
+def kept(asked: Asked) -> Iterator[IncidentKeeping]:
     """The incidents of a store. Raises UserError where no service ever ran on it."""
     settings = asked_store(asked.store, asked.config)
     with known_state(settings) as state:
@@ -122,7 +122,7 @@ def _stored(asked: Asked, every: bool, since: str | None) -> list[Row]:
 def _one(asked: Asked, number: int) -> Row:
     if asked.url is not None:
         return ask_one(asked.url, f"/api/incidents/{number}", asked.token)
-    with _kept(asked) as keeping:
+    with kept(asked) as keeping:
         found = keeping.incidents.one(number)
         if found is None:
             raise UserError(f"no incident {number}")

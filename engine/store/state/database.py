@@ -101,8 +101,13 @@ def _session(engine: Engine) -> Iterator[Session]:
 def _engine(place: Path | Postgres) -> Engine:
     if isinstance(place, Path):
         return sqlite_engine(place)
-    from tailburn.engine.store.state.postgres import postgres_engine  # its driver delays a start
-
+    try:  # its driver is an extra, and delays a start
+        from tailburn.engine.store.state.postgres import postgres_engine
+    except ImportError as error:
+        raise StateError(
+            f"{place}: PostgreSQL needs a driver that is not installed ({error}); "
+            "pip install 'tailburn[postgres]'"
+        ) from None
     return postgres_engine(place)
 
 

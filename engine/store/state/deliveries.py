@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Update, func, select, update
 
@@ -9,6 +10,9 @@ from tailburn.engine.incidents import Happened, What
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.models import DeliveryRow, IncidentEvent
+
+SILENCED: Final = "silenced"
+"""The trouble of a message that waits for the end of a silence."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,18 @@ class Deliveries:
             )
             told = f"{delivery.what} by {delivery.channel}"
             session.add(_event(delivery, at_ns, Happened.TOLD, told))
+
+    def hold(self, delivery: Delivery, until_unix_ns: int) -> None:
+        """Send it then, and not before: it is silenced. That is no try."""
+        with self._state.writing() as session:
+            session.execute(_of(delivery).values(due_unix_ns=until_unix_ns, error=SILENCED))
+
+    def drop(self, delivery: Delivery, why: str, at_ns: int) -> None:
+        """Never send it."""
+        with self._state.writing() as session:
+            session.execute(_of(delivery).values(due_unix_ns=None, error=why))
+            told = f"{delivery.what} by {delivery.channel}: {why}"
+            session.add(_event(delivery, at_ns, Happened.NOT_TOLD, told))
 
     def failed(self, delivery: Delivery, error: str, due_unix_ns: int | None, at_ns: int) -> None:
         """It did not get through; `due_unix_ns` is when it is tried again, None: never."""

@@ -226,3 +226,16 @@ class DeliveryRow(Base):
             postgresql_where=text("due_unix_ns IS NOT NULL"),
         ),
     )
+
+
+class SilenceRow(Base):
+    """A time in which nobody is told of what its matchers name."""
+
+    __tablename__ = "silences"
+
+    id: Mapped[int] = mapped_column(primary_key=True)  # as people call it
+    matchers: Mapped[str]  # as Alertmanager writes them, as JSON
+    starts_unix_ns: Mapped[int] = mapped_column(BigInteger)
+    ends_unix_ns: Mapped[int] = mapped_column(BigInteger, index=True)
+    who: Mapped[str] = mapped_column(String(128))
+    why: Mapped[str]

@@ -1,4 +1,4 @@
-"""Incidents, their alerts and timelines, and the messages that tell of them."""
+"""Incidents, their alerts and timelines, the messages that tell of them, and silences."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -38,9 +38,21 @@ def upgrade() -> None:
     )
     op.create_index("ix_incident_events_incident_id", "incident_events", ["incident_id"])
     _create_deliveries()
+    op.create_table(
+        "silences",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("matchers", sa.String, nullable=False),
+        sa.Column("starts_unix_ns", sa.BigInteger, nullable=False),
+        sa.Column("ends_unix_ns", sa.BigInteger, nullable=False),
+        sa.Column("who", sa.String(128), nullable=False),
+        sa.Column("why", sa.String, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_silences"),
+    )
+    op.create_index("ix_silences_ends_unix_ns", "silences", ["ends_unix_ns"])
 
 
 def downgrade() -> None:
+    op.drop_table("silences")
     for table in ("deliveries", "incident_events", "incident_alerts", "incidents"):
         op.drop_table(table)
 
