@@ -25,6 +25,7 @@ from bench.truth.batches import Batch, batches, estimated_s, probe, run_batch
 from bench.truth.grid import SEVERITIES, Ask, cells
 from bench.truth.kept import Kept, KeptError
 from bench.truth.report import scores_of, show
+from bench.truth.told import show as show_told
 from tailburn.lab.faults.parts import FaultError
 from tailburn.lab.workload import WorkloadError
 
@@ -115,6 +116,7 @@ def main() -> int:
     }
     asked.out.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
     show(scores, console)
+    show_told(runs, console)
     console.print(
         f"{result['command']}\n{len(runs)} runs in {_time(result['took_s'])}; {asked.out}",
         highlight=False,

@@ -38,7 +38,7 @@ def test_what_burns_is_one_incident_until_it_has_been_quiet_for_a_while(lives: L
     assert {m.key.alertname for m in incident.members} >= {"TailburnBudgetBurn"}
     assert len(incident.members) > 1
 
-    lives.minutes(60, 0.0)
+    lives.minutes(80, 0.0)
     (incident,) = keeping(lives).incidents.all()
     assert incident.life is Life.RESOLVED
     assert {e.what for e in keeping(lives).incidents.timeline(1)} >= {"opened", "ended", "resolved"}
@@ -48,7 +48,7 @@ def test_a_kill_at_any_minute_makes_no_other_incidents(tmp_path: Path) -> None:
     told = []
     for kills in (False, True):
         lives = Lives(tmp_path / str(kills), [ONE], healthy=420)
-        for minute in range(80):
+        for minute in range(100):
             lives.minute(1.0 if 5 <= minute < 15 or 30 <= minute < 35 else 0.0)
             if kills and minute % 3 == 0:
                 lives.restart()

@@ -153,7 +153,7 @@ def test_an_open_incident_is_told_again_and_a_change_at_once(lives: Lives) -> No
     one.step(at_ns + RESEND_NS)
     assert len(am.told) == 2
 
-    for _ in range(60):
+    for _ in range(80):
         lives.minute(0.0)
         keeping(lives)
         one.step(lives.now_ns)

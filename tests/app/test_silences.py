@@ -109,7 +109,7 @@ def test_what_was_over_before_is_told_to_nobody_and_stands_in_the_timeline(scene
 def test_one_that_was_told_of_before_is_told_to_be_over(scene: Scene) -> None:
     scene.minutes(10, 1.0)
     scene.silence("slo=chat", hours=3)
-    scene.minutes(60, 0.0)
+    scene.minutes(80, 0.0)
     assert scene.hook.told == [What.TRIGGER, What.RESOLVE]
 
 

@@ -71,10 +71,10 @@ def test_it_is_resolved_once_nothing_of_its_severity_has_fired_for_a_while() -> 
         fires(key("chat"), 1), fires(key("chat", "ticket"), 2), ends(key("chat"), 10),
     ])  # fmt: skip
     assert group.settle(10 * MINUTE + SETTLES_NS - 1) == []
-    (step,) = group.settle(17 * MINUTE)
+    (step,) = group.settle(27 * MINUTE)
     assert (step.what, step.event.at_ns) == (Happened.RESOLVED, 10 * MINUTE + SETTLES_NS)
     assert step.incident.life is Life.RESOLVED
-    assert group.settle(18 * MINUTE) == []
+    assert group.settle(28 * MINUTE) == []
 
 
 def test_what_flaps_is_one_incident_that_never_ended() -> None:
@@ -91,8 +91,8 @@ def test_a_page_soon_after_the_end_opens_it_again_and_a_later_one_another() -> N
                                (REOPENS_NS + MINUTE, ("key-2", "opened"))):  # fmt: skip
         group = grouping()
         group.take([fires(key("chat"), 1), ends(key("chat"), 2)])
-        group.settle(7 * MINUTE)
-        again = fires(key("chat", objective="tpot_p95"), 7 + later_ns / MINUTE)
+        group.settle(17 * MINUTE)
+        again = fires(key("chat", objective="tpot_p95"), 17 + later_ns / MINUTE)
         steps = group.take([again])
         assert said(steps) == [expected]
         assert steps[0].incident.life is Life.OPEN
@@ -102,8 +102,8 @@ def test_a_page_soon_after_the_end_opens_it_again_and_a_later_one_another() -> N
 def test_a_ticket_after_the_end_of_a_page_is_noted_and_opens_nothing() -> None:
     group = grouping()
     group.take([fires(key("chat"), 1), ends(key("chat"), 2)])
-    group.settle(7 * MINUTE)
-    (step,) = group.take([fires(key("chat", "ticket"), 9)])
+    group.settle(17 * MINUTE)
+    (step,) = group.take([fires(key("chat", "ticket"), 19)])
     assert (step.what, step.incident.life) == (Happened.JOINED, Life.RESOLVED)
 
 
@@ -113,7 +113,7 @@ def test_a_ticket_that_goes_on_swallows_no_page() -> None:
     assert said(steps) == [("key-1", "opened"), ("key-1", "escalated")]
     assert steps[-1].incident.severity is Severity.PAGE
     group.take([ends(key("chat"), 70)])
-    group.settle(75 * MINUTE)
+    group.settle(85 * MINUTE)
     steps = group.take([fires(key("chat"), 200)])
     assert said(steps) == [("key-2", "opened")]
 
