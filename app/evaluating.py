@@ -193,6 +193,14 @@ class Evaluating:
         """Alerts that are pending, firing or frozen."""
         return dict(self._states)
 
+    def is_well(self) -> bool:
+        """Whether all that is due is evaluated, and written down."""
+        health = self.health
+        is_begun = health.caught_up_s is not None
+        return (
+            is_begun and not health.is_behind(self._monotonic_s()) and not health.unwritten_minutes
+        )
+
     def incidents(self, now_ns: int) -> list[Incident] | None:
         """What fired in the three days before, as written down; None: nothing was evaluated."""
         return fired_lately(self._alerts, self._versions, now_ns)

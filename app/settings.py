@@ -193,6 +193,12 @@ class Settings:
     ticket_to: tuple[str, ...] = _setting(
         Topic.PAGING, (), "Who is told of incidents that do not page, written as page_to."
     )
+    heartbeat_to: Path | None = _setting(
+        Topic.PAGING,
+        None,
+        "File with an address that is called each minute while alerts are evaluated, so that "
+        "somebody outside pages where the calls end.",
+    )
     mail_server: str = _setting(Topic.PAGING, "localhost:25", "Where mail is handed in, HOST:PORT.")
     mail_from: str = _setting(Topic.PAGING, "tailburn@localhost", "Address that mail comes from.")
     mail_starttls: bool = _setting(Topic.PAGING, False, "Hand mail in encrypted, or not at all.")

@@ -25,18 +25,32 @@ class People:
 
     channels: Sequence[Channel]
     alertmanagers: Sequence[Alertmanager]
+    heartbeat: Poster | None = None
 
     def close(self) -> None:
         for channel in self.channels:
             channel.close()
         for alertmanager in self.alertmanagers:
             alertmanager.close()
+        if self.heartbeat is not None:
+            self.heartbeat.close()
 
 
 def people_of(settings: Settings) -> People:
     """Raises UserError for a way or an address that is none, and a file without a secret."""
     ways = dict.fromkeys([*settings.page_to, *settings.ticket_to])
-    return People([_channel(settings, way) for way in ways], _alertmanagers(settings))
+    channels = [_channel(settings, way) for way in ways]
+    return People(channels, _alertmanagers(settings), _heartbeat(settings))
+
+
+def _heartbeat(settings: Settings) -> Poster | None:
+    if settings.heartbeat_to is None:
+        return None
+    try:
+        return Poster(_secret(settings.heartbeat_to))
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"heartbeat_to: {settings.heartbeat_to}: {told}") from None
 
 
 def _alertmanagers(settings: Settings) -> list[Alertmanager]:

@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.alerts.pager.alertmanager import ENDED_NS, RESEND_NS, Alertmanager, Sent
+from tailburn.alerts.pager.http import Poster
 from tailburn.alerts.pager.page import DeliveryError, Page
 from tailburn.alerts.pager.pager import Pager
 from tailburn.alerts.pager.text import text, title
@@ -24,6 +25,7 @@ from tailburn.engine.store.state.deliveries import Delivery
 log = logging.getLogger(__name__)
 
 ALERTNAME: Final = "TailburnIncident"
+BEAT_NS: Final = 60_000_000_000
 _STEP_S: Final = 0.5
 
 
@@ -123,6 +125,22 @@ class Refreshing:
         return found
 
 
+@dataclass
+class Beating:
+    """Calls an outside receiver while all is well, for it to page where the calls end."""
+
+    poster: Poster
+    is_well: Callable[[], bool]
+    _due_unix_ns: int = 0
+
+    def step(self, wall_ns: int) -> None:
+        """Raises DeliveryError; the next one is due as if it had come through."""
+        if wall_ns < self._due_unix_ns or not self.is_well():
+            return
+        self._due_unix_ns = wall_ns + BEAT_NS
+        self.poster.post({})
+
+
 def _stands(incident: Incident) -> object:
     """What a new message would be due for."""
     return incident.key, incident.life, incident.severity, len(incident.members), incident.reopened
@@ -132,9 +150,16 @@ class Paging:
     """The threads of a service."""
 
     def __init__(
-        self, keeping: IncidentKeeping, people: People, facts: Facts, now_ns: Callable[[], int]
+        self,
+        keeping: IncidentKeeping,
+        people: People,
+        facts: Facts,
+        now_ns: Callable[[], int],
+        is_well: Callable[[], bool],
     ) -> None:
+        """`is_well`: whether alerts are evaluated, and written down."""
         self._keeping = keeping
+        self._is_well = is_well
         self._people = people
         self._wording = Wording(keeping, facts, now_ns)
         self._now_ns = now_ns
@@ -165,6 +190,8 @@ class Paging:
             yield channel.name, Pager(channel, deliveries, word, self._now_ns, wanted).step
         for one in self._people.alertmanagers:
             yield one.name, Refreshing(one, self._keeping, self._wording).step
+        if self._people.heartbeat is not None:
+            yield "heartbeat", Beating(self._people.heartbeat, self._is_well).step
 
     def _give_up_strays(self) -> None:
         """Messages by a way that is no more in the settings."""

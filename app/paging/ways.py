@@ -11,5 +11,6 @@ def ways_of(settings: Settings) -> Ways:
 
 
 def tells(settings: Settings) -> bool:
-    """Whether anybody is told of incidents by the service itself."""
-    return bool(settings.page_to or settings.ticket_to or settings.alertmanagers)
+    """Whether the service itself tells anybody anything."""
+    ways = settings.page_to, settings.ticket_to, settings.alertmanagers, settings.heartbeat_to
+    return any(ways)

@@ -13,10 +13,11 @@ from tailburn.app.errors import UserError
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.paging.channels import people_of
 from tailburn.app.paging.facts import Facts
-from tailburn.app.paging.loop import Refreshing, Wording
+from tailburn.app.paging.loop import Beating, Refreshing, Wording
 from tailburn.app.settings import Settings
 from tailburn.engine.incidents import Incident, What
 from tailburn.engine.store.api import StoreError
+from tests.alerts.pager.pages import Receiver
 from tests.app.lives import Lives
 from tests.app.slos import CHAT
 
@@ -181,3 +182,28 @@ def test_one_that_is_down_is_tried_again_soon(lives: Lives) -> None:
     am.is_down = False
     one.step(at_ns + RESEND_NS // 3)
     assert len(am.told) == 1
+
+
+def test_the_heart_beats_each_minute_while_alerts_are_evaluated() -> None:
+    receiver, is_well = Receiver(), [True]
+    beating = Beating(receiver.poster(), lambda: is_well[0])
+    for second in (0, 1, 59, 60, 61):
+        beating.step(second * S)
+    assert len(receiver.posted) == 2
+    is_well[0] = False
+    beating.step(300 * S)
+    assert len(receiver.posted) == 2, "somebody outside pages now"
+
+
+def test_alerts_are_well_while_they_are_evaluated_and_written(lives: Lives) -> None:
+    evaluating = lives.evaluating
+    assert evaluating.is_well()
+    evaluating.health = replace(evaluating.health, unwritten_minutes=1)
+    assert not evaluating.is_well()
+    evaluating.health = replace(evaluating.health, unwritten_minutes=0, caught_up_s=-1e9)
+    assert not evaluating.is_well()
+
+
+def test_a_heartbeat_without_an_address_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="heartbeat_to: .*begins with http"):
+        people_of(Settings(heartbeat_to=secret(tmp_path, "nowhere")))
