@@ -20,12 +20,14 @@ from tailburn.engine.incidents import Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.deliveries import Deliveries, Delivery
+from tailburn.engine.store.state.forgetting import KEPT_NS
 from tailburn.engine.store.state.incidents import Decided, Incidents
 from tailburn.engine.store.state.silences import Silences
 
 log = logging.getLogger(__name__)
 
 STEP_S: Final = 0.5
+FORGETS_NS: Final = 3_600_000_000_000
 _LOUD: Final = (Happened.OPENED, Happened.ESCALATED, Happened.REOPENED, Happened.RESOLVED)
 
 
@@ -38,8 +40,12 @@ class IncidentKeeping:
         database: State,
         ways: Ways,
         wall_ns: Callable[[], int],
+        kept_ns: int = KEPT_NS,
     ) -> None:
-        """`ways`: the channels that each severity is told by; `wall_ns`: when messages are due."""
+        """`ways`: the channels that each severity is told by; `wall_ns`: when messages are due.
+
+        `kept_ns`: how long incidents and silences are, once they are over.
+        """
         place_of = places_of(slos)
         self.incidents = Incidents(database)
         self.deliveries = Deliveries(database)
@@ -47,6 +53,8 @@ class IncidentKeeping:
         self.silencing = Silencing(self.incidents, self.deliveries, self.silences, place_of)
         self._ways = ways
         self._wall_ns = wall_ns
+        self._kept_ns = kept_ns
+        self._forgets_unix_ns = 0
         self._decide = Deciding(place_of, ways)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -88,10 +96,20 @@ class IncidentKeeping:
             for step in decided[0]:
                 _log(step)
 
+    def forget(self) -> None:
+        """Remove what was over long ago, once an hour."""
+        now_ns = self._wall_ns()
+        if now_ns < self._forgets_unix_ns:
+            return
+        self.incidents.forget(now_ns - self._kept_ns)
+        self.silences.forget(now_ns - self._kept_ns)
+        self._forgets_unix_ns = now_ns + FORGETS_NS
+
     def _run(self) -> None:
         while not self._stopped.wait(STEP_S):
             try:
                 self.step()
+                self.forget()
             except DBAPIError as error:
                 self._fail("incidents can't be written down: %s", error.orig)
             except Exception:

@@ -139,6 +139,7 @@ class Service:
         self._series = RequestSeries()
         births = Births(Shown(state), time.monotonic)
         self._slo_series = SloSeries(slos, births, self._clock.now_ns)
+        kept_ns = round(settings.verdicts_kept_h * _HOUR_NS)
         self._evaluating = Evaluating(
             slos,
             state,
@@ -146,9 +147,9 @@ class Service:
             is_told=settings.clock == "telemetry",
             targets=Targets(settings.scale_waiting, settings.scale_kv_ratio),
             reads_gauges=reading is not None,
-            kept_ns=round(settings.verdicts_kept_h * _HOUR_NS),
+            kept_ns=kept_ns,
         )
-        self._incidents = IncidentKeeping(slos, state, ways_of(settings), time.time_ns)
+        self._incidents = IncidentKeeping(slos, state, ways_of(settings), time.time_ns, kept_ns)
         self._people = people
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None

@@ -237,6 +237,7 @@ def _what_next(service: Service, said: Saying) -> str:
     )
     return f"""
 {broken}Fleet and service go on in real time; Ctrl-C ends both. In another terminal:
+  .venv/bin/tailburn incidents --store {folder}
   .venv/bin/tailburn alerts --store {folder}
   .venv/bin/tailburn hops --slowest 5% --since 20m --store {folder}
   .venv/bin/tailburn requests --since 20m --store {folder}

@@ -119,6 +119,19 @@ def test_another_s_silence_keeps_nothing_back(scene: Scene) -> None:
     assert scene.hook.told == [What.TRIGGER]
 
 
+def test_what_is_over_long_ago_is_forgotten_and_what_is_not_is_kept(scene: Scene) -> None:
+    scene.silence("slo=chat", hours=1)
+    scene.minutes(10, 1.0)
+    scene.minutes(200, 0.0)
+    now_ns = scene.lives.now_ns
+    for kept_ns, left in ((100 * HOUR, 1), (HOUR // 60, 0)):
+        keeping = IncidentKeeping(
+            scene.lives.slos, scene.lives.database, WAYS, lambda: now_ns, kept_ns
+        )
+        keeping.forget()
+        assert (len(keeping.incidents.all()), len(keeping.silences.all(0))) == (left, left)
+
+
 def shown(run: Run, lives: Lives, *arguments: object) -> list[dict[str, Any]]:
     answer = run("silences", *arguments, "--store", lives.store.root, "--json")
     assert answer.code == 0, answer.err
