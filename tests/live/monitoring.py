@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ class Pager:
 
     def __init__(self) -> None:
         self.told: list[dict[str, Any]] = []
+        self.before_answer: Callable[[], None] = lambda: None
 
 
 @contextmanager
@@ -75,6 +76,7 @@ def paging() -> Iterator[tuple[str, Pager]]:
     class Told(Handler):
         def do_POST(self) -> None:
             pager.told.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            pager.before_answer()
             self.send_response(200)
             self.end_headers()
 

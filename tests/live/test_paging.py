@@ -1,9 +1,10 @@
 """Incidents told live: by a webhook of the service's own, and through a real Alertmanager."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,33 @@ def test_one_page_tells_what_burns_over_a_kill_and_one_resolve_that_it_is_over(
     until(lambda: not _firing(told.through.told[-1]), 60)
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [pytest.param(3, id="3 kills"), pytest.param(50, id="50 kills", marks=pytest.mark.long)],
+)
+def test_a_kill_between_sending_and_noting_it_repeats_the_same_message_and_no_other(
+    told: Told, wanted: int
+) -> None:
+    kills: list[int] = []
+
+    def kill() -> None:
+        if len(kills) < wanted:
+            kills.append(len(told.pages))
+            told.service.kill()
+
+    told.directly.before_answer = kill
+    for number in range(wanted):
+        until(partial(_more_than, kills, number), 120)
+        told.service.start()
+    until(lambda: len(told.pages) == wanted + 1, 120)
+    told.act(told.incidents()[0]["id"], "resolve")
+    until(lambda: told.pages[-1]["what"] == "resolve", 60)
+    assert [page["what"] for page in told.pages] == ["trigger"] * (wanted + 1) + ["resolve"]
+    begun = told.pages[:-1]
+    assert all(page == begun[0] for page in begun), "the same words under the same id"
+    assert len({page["key"] for page in told.pages}) == 1
+
+
 def test_a_test_page_says_to_whom_alertmanager_sends_it_and_what_keeps_it_back(
     tmp_path: Path, need_program: Callable[[str], str]
 ) -> None:
@@ -142,6 +170,10 @@ def test_a_test_page_says_to_whom_alertmanager_sends_it_and_what_keeps_it_back(
             _silence(running, "TailburnTest")
             kept = run("page", "test", "--config", config)
             assert (kept.returncode, "a silence keeps it back" in kept.stdout) == (1, True)
+
+
+def _more_than(found: Sized, number: int) -> bool:
+    return len(found) > number
 
 
 def _silence(running: Program, alertname: str) -> None:
