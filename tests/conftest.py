@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 # A first example may compile code, which takes as long as it takes.
 settings.register_profile("tailburn", deadline=None)
 settings.load_profile("tailburn")
+
+# A shell has its background jobs ignore Ctrl-C, and so would every program that is started here.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / ".make" / "programs" / "usr" / "bin"

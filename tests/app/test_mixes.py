@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,8 @@ from tests.engine.suggest.rows import healthy
 
 COUNT, HOURS = 9_000, 72
 DAY_NS = 24 * HOUR_NS
-NOW_NS = time.time_ns()
+NOW_NS = time.time_ns() // 10**6 * 10**6
+NOW = datetime.fromtimestamp(NOW_NS / 1e9, UTC).isoformat()
 
 
 def made(folder: Path, last_day: float) -> ParquetStore:
@@ -104,10 +106,9 @@ def test_a_moved_mix_is_one_line_of_the_budgets(run: Run, slo: Slo, tmp_path: Pa
     state.close()
     (said,) = moved(mix_rows(ParquetStore(tmp_path / "moved"), [slo], NOW_NS)).values()
 
-    told = run("budget", "--store", "moved")
-    rows = [
-        json.loads(line) for line in run("budget", "--store", "moved", "--json").out.splitlines()
-    ]
+    asked = ("budget", "--store", "moved", "--until", NOW)
+    told = run(*asked)
+    rows = [json.loads(line) for line in run(*asked, "--json").out.splitlines()]
 
     lines = [line for line in told.out.splitlines() if "made of other requests" in line]
     assert lines == [f"{slo.name} was made of other requests: {said}; {ANEW}"]

@@ -215,7 +215,7 @@ def test_the_command_says_what_each_signal_means(
     fleet.minutes(SLOW)
     rows = fleet.shown().rows()
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=rows))
-    monkeypatch.setattr(httpx, "get", httpx.Client(transport=transport).get)
+    monkeypatch.setattr(httpx, "request", httpx.Client(transport=transport).request)
     told = run("scaling", "--url", "http://service:9464")
     lines = {line.split()[1]: line for line in told.out.splitlines() if "chat" in line}
     assert "add replicas" in lines["scale_out_gated"]

@@ -66,7 +66,7 @@ def test_alerts_go_on_while_the_server_is_away_and_nothing_of_them_is_lost(
     assert {row["severity"] for row in paging} >= {"page"}
     assert past.status_code == 503 and "the state database is away" in past.text
     assert slowest_s < 10, "who sends is never held up"
-    assert service.said.count("can't be written down") == 1
+    assert service.said.count("alerts are evaluated, and can't be written down") == 1
     assert service.said.count("tokens can't be read") == 1
     assert ended.alert_flips and ended.differences(whole) == {}
 

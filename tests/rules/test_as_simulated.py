@@ -23,7 +23,7 @@ from tailburn.engine.slo.parse import parse
 from tailburn.engine.slo.simulate import Effect, firings, held
 from tailburn.rules.alerting import Kind
 from tailburn.rules.promql import duration, selector
-from tailburn.rules.ruleset import alerts_of
+from tailburn.rules.ruleset import alerts_of, build
 
 # A window of a few days: its look-backs are short, so that the history before is short too.
 SLO = """\
@@ -139,6 +139,8 @@ def unit_test(courses: Mapping[str, Course], asking: Asking) -> Iterator[str]:
     """A file for promtool: each course is a model, and asked what fires on it."""
     yield "rule_files: [chat.rules.yaml]"
     yield "evaluation_interval: 1m"
+    yield "group_eval_order:"
+    yield from (f"- {group.name}" for group in build([slo()]).groups)
     yield "tests:"
     yield "- interval: 1m"
     yield "  input_series:"

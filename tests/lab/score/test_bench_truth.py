@@ -107,7 +107,7 @@ def test_a_run_goes_from_warm_up_to_scores(warm: Warm) -> None:
     assert sum(spent["requests"]) > 10_000
     in_fault = np.array(spent["bad"])[60:105].mean()
     assert in_fault > 3 * max(np.array(spent["bad"])[:60].mean(), 0.1)
-    scores = scores_of([line])
+    scores = scores_of([{**line, "warm": "a"}])
     raw = scores["raw 24 h rule"]["all"]
     assert (raw.faults, raw.recall.value, raw.burned_median.count) == (1, 0.0, 1)
     assert scores["largest z-score"]["all"].top_1.count == 1
