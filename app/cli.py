@@ -9,6 +9,7 @@ import typer
 
 from tailburn.app.alerts_commands import alerts_app
 from tailburn.app.calculator_commands import explain, simulate
+from tailburn.app.change_commands import change_app
 from tailburn.app.hops_commands import hops_app
 from tailburn.app.incident_commands import incidents_app
 from tailburn.app.lab_commands import SeverityName, lab_app
@@ -49,6 +50,7 @@ cli.add_typer(alerts_app, name="alerts")
 cli.add_typer(incidents_app, name="incidents")
 cli.add_typer(page_app, name="page")
 cli.add_typer(silences_app, name="silences")
+cli.add_typer(change_app, name="change")
 cli.add_typer(signals_app, name="signals")
 cli.add_typer(lab_app, name="lab")
 rules_app.command("check")(check_rules)

@@ -18,6 +18,7 @@ from tailburn.alerts.incidents.telling import Ways, told
 from tailburn.app.paging.silencing import Silencing
 from tailburn.engine.incidents import Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
+from tailburn.engine.store.state.changes import Changes
 from tailburn.engine.store.state.database import State
 from tailburn.engine.store.state.deliveries import Deliveries, Delivery
 from tailburn.engine.store.state.forgetting import KEPT_NS
@@ -50,6 +51,7 @@ class IncidentKeeping:
         self.incidents = Incidents(database)
         self.deliveries = Deliveries(database)
         self.silences = Silences(database)
+        self.changes = Changes(database)
         self.silencing = Silencing(self.incidents, self.deliveries, self.silences, place_of)
         self._ways = ways
         self._wall_ns = wall_ns
@@ -103,6 +105,7 @@ class IncidentKeeping:
             return
         self.incidents.forget(now_ns - self._kept_ns)
         self.silences.forget(now_ns - self._kept_ns)
+        self.changes.forget(now_ns - self._kept_ns)
         self._forgets_unix_ns = now_ns + FORGETS_NS
 
     def _run(self) -> None:

@@ -261,7 +261,8 @@ class Service:
         from tailburn.app.paging.facts import Facts
         from tailburn.app.paging.loop import Paging
 
-        facts = Facts(collecting.store, self._evaluating, self.settings.public_url)
+        url, changes = self.settings.public_url, self._incidents.changes
+        facts = Facts(collecting.store, self._evaluating, changes, url)
         is_well = self._evaluating.is_well
         paging = Paging(self._incidents, people, facts, self._clock.now_ns, is_well)
         paging.start()

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tailburn.alerts.incidents.grouping import named
 from tailburn.alerts.pager.text import SlowTrace, Told
 from tailburn.app.answers.budgets import budget_rows
+from tailburn.app.answers.changes import in_words
 from tailburn.app.answers.owning import Owned, Suffers, Times, owned_now
 from tailburn.app.answers.promises import promises_of
 from tailburn.app.evaluating import Evaluating
@@ -19,6 +20,7 @@ from tailburn.engine.incidents import Incident, What
 from tailburn.engine.names import TEAM_LABEL
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.store.api import Store, StoreError, Window
+from tailburn.engine.store.state.changes import Changes
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +37,10 @@ _CLOCKS: Final = {
 class Facts:
     """Of the incidents of one service."""
 
-    def __init__(self, store: Store, evaluating: Evaluating, public_url: str | None) -> None:
+    def __init__(
+        self, store: Store, evaluating: Evaluating, changes: Changes, public_url: str | None
+    ) -> None:
+        self._changes = changes
         self._store = store
         self._evaluating = evaluating
         self._slos = {slo.name: slo for slo in evaluating.slos}
@@ -73,6 +78,7 @@ class Facts:
         budget = self._budget(key, slo, told.at_ns)
         told = replace(
             told,
+            changes=self._changed(told, slo, key),
             burn_rate=budget.get("burn_rate"),
             left_ratio=budget.get("left_ratio"),
             gone_ns=budget.get("gone_ns"),
@@ -96,6 +102,13 @@ class Facts:
         own = [row for row in mine if row["objective"] == key.objective]
         burning = sorted(mine, key=lambda row: -(row["burn_rate"] or 0.0))
         return next(iter(own or burning), {})
+
+    def _changed(self, told: Told, slo: Slo, key: AlertKey) -> tuple[str, ...]:
+        """What was done in the hour before it began, and since: the latest first."""
+        where = {**slo.select, **dict(key.by)}
+        since_ns = told.began_ns - _BEFORE_NS
+        found = self._changes.all(since_ns, told.at_ns + 1, where, slo.select.get("tenant"))
+        return tuple(in_words(change) for change in reversed(found))
 
     def _owned(
         self, slo: Slo, key: AlertKey, clock: str | None, began_ns: int, at_ns: int

@@ -15,8 +15,10 @@ from tailburn.app.paging.channels import people_of
 from tailburn.app.paging.facts import Facts
 from tailburn.app.paging.loop import Beating, Refreshing, Wording
 from tailburn.app.settings import Settings
+from tailburn.engine.changes import Change, Kind
 from tailburn.engine.incidents import Incident, What
 from tailburn.engine.store.api import StoreError
+from tailburn.engine.store.state.changes import Changes
 from tests.alerts.pager.pages import Receiver
 from tests.app.lives import Lives
 from tests.app.slos import CHAT
@@ -88,7 +90,33 @@ def keeping(lives: Lives) -> IncidentKeeping:
 
 def known(lives: Lives) -> tuple[Facts, Incident]:
     (incident,) = keeping(lives).incidents.all()
-    return Facts(lives.store, lives.evaluating, "http://t/"), incident
+    return facts_of(lives, "http://t/"), incident
+
+
+def facts_of(lives: Lives, public_url: str | None = None, store: Any = None) -> Facts:
+    changes = Changes(lives.database)
+    return Facts(store or lives.store, lives.evaluating, changes, public_url)
+
+
+def test_a_page_names_what_was_changed_shortly_before_and_touches_it(lives: Lives) -> None:
+    facts, incident = known(lives)
+    began_ns, minute = incident.opened_ns, 60 * S
+    for name, ago, where in (
+        ("old", 61, {}), ("vllm", 20, {}), ("gateway", 5, {"zone": "a"}), ("late", -1, {}),
+        ("other", 5, {"model": "qwen"}),
+    ):  # fmt: skip
+        at_ns = began_ns - ago * minute
+        Changes(lives.database).add(Change(at_ns, Kind.DEPLOY, name, "1", "2", where))
+    told = replace_select(facts, {"model": "llama"}).told(incident, What.TRIGGER, lives.now_ns)
+    assert [line[6:] for line in told.changes] == [
+        "deploy late 1 -> 2", "deploy gateway 1 -> 2, zone a", "deploy vllm 1 -> 2",
+    ]  # fmt: skip
+
+
+def replace_select(facts: Facts, select: dict[str, str]) -> Facts:
+    """As if its SLO selected these."""
+    facts._slos = {name: replace(slo, select=select) for name, slo in facts._slos.items()}
+    return facts
 
 
 def test_what_a_page_says_is_what_the_budget_says(lives: Lives) -> None:
@@ -118,7 +146,7 @@ def test_what_can_not_be_found_out_keeps_no_page_back(lives: Lives, trouble: Exc
             raise trouble
 
     _, incident = known(lives)
-    facts = Facts(Broken(), lives.evaluating, None)  # type: ignore[arg-type]
+    facts = facts_of(lives, store=Broken())
     told = facts.told(incident, What.TRIGGER, lives.now_ns)
     assert (told.slo, told.left_ratio, told.says) == ("chat", None, None)
 
@@ -139,7 +167,7 @@ class Am:
 
 def refreshing(lives: Lives, am: Am) -> Refreshing:
     kept = keeping(lives)
-    facts = Facts(lives.store, lives.evaluating, None)
+    facts = facts_of(lives)
     wording = Wording(kept, facts, lambda: lives.now_ns)
     return Refreshing(am, kept, wording)  # type: ignore[arg-type]
 

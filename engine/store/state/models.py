@@ -239,3 +239,21 @@ class SilenceRow(Base):
     ends_unix_ns: Mapped[int] = mapped_column(BigInteger, index=True)
     who: Mapped[str] = mapped_column(String(128))
     why: Mapped[str]
+
+
+class ChangeRow(Base):
+    """A change of the fleet; told twice, it is written once."""
+
+    __tablename__ = "changes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(32), unique=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    at_ns: Mapped[int] = mapped_column(BigInteger, index=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    what: Mapped[str] = mapped_column(String(256))
+    old: Mapped[str] = mapped_column(String(256))
+    new: Mapped[str] = mapped_column(String(256))
+    where: Mapped[str]  # dimensions and their values, as JSON
+    who: Mapped[str] = mapped_column(String(128))
+    link: Mapped[str] = mapped_column(String(2048))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
-NEWEST: Final = "0004"
+NEWEST: Final = "0005"
 """The newest migration. A schema that has it needs no Alembic, whose loading delays a start."""
 
 

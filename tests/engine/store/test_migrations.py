@@ -110,6 +110,19 @@ ROWS: dict[str, dict[str, Any]] = {
         "who": "ada",
         "why": "maintenance",
     },
+    "changes": {
+        "id": 37,
+        "key": "0c",
+        "tenant": "acme",
+        "at_ns": 12,
+        "kind": "deploy",
+        "what": "vllm",
+        "old": "0.32.0",
+        "new": "0.33.0",
+        "where": "{}",
+        "who": "ci",
+        "link": "",
+    },
 }
 
 

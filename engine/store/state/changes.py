@@ -1,0 +1,91 @@
+"""Changes of the fleet, as people and their pipelines told them."""
+
+import json
+from collections.abc import Mapping
+
+from sqlalchemy import delete, select
+
+from tailburn.engine.changes import Change, Kind
+from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.models import ChangeRow
+
+MOST = 1_000
+"""As many are given at once, unless more are asked for."""
+
+
+class Changes:
+    """What is handed out are copies."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def add(self, change: Change) -> Change:
+        """Write it down, with its number; the one that is there, where it was told before."""
+        with self._state.writing() as session:
+            row = session.scalar(select(ChangeRow).where(ChangeRow.key == change.key))
+            if row is None:
+                row = _row(change)
+                session.add(row)
+                session.flush()
+            return _change(row)
+
+    def all(
+        self,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+        where: Mapping[str, str] | None = None,
+        tenant: str | None = None,
+        most: int = MOST,
+    ) -> list[Change]:
+        """The newest of a window (`since_ns <= t < until_ns`) that touch `where`, oldest first."""
+        asked = select(ChangeRow).order_by(ChangeRow.at_ns.desc(), ChangeRow.id.desc())
+        if since_ns is not None:
+            asked = asked.where(ChangeRow.at_ns >= since_ns)
+        if until_ns is not None:
+            asked = asked.where(ChangeRow.at_ns < until_ns)
+        if tenant is not None:
+            asked = asked.where(ChangeRow.tenant == tenant)
+        found: list[Change] = []
+        with self._state.reading() as session:
+            for row in session.scalars(asked.execution_options(yield_per=500)):
+                change = _change(row)
+                if change.touches(where or {}):
+                    found.append(change)
+                if len(found) >= most:
+                    break
+        return found[::-1]
+
+    def forget(self, before_ns: int) -> None:
+        """Remove those before a time."""
+        with self._state.writing() as session:
+            session.execute(delete(ChangeRow).where(ChangeRow.at_ns < before_ns))
+
+
+def _row(change: Change) -> ChangeRow:
+    return ChangeRow(
+        key=change.key,
+        tenant=change.tenant,
+        at_ns=change.at_ns,
+        kind=str(change.kind),
+        what=change.what,
+        old=change.old,
+        new=change.new,
+        where=json.dumps(dict(change.where), ensure_ascii=False),
+        who=change.who,
+        link=change.link,
+    )
+
+
+def _change(row: ChangeRow) -> Change:
+    return Change(
+        at_ns=row.at_ns,
+        kind=Kind(row.kind),
+        what=row.what,
+        old=row.old,
+        new=row.new,
+        where=json.loads(row.where),
+        who=row.who,
+        link=row.link,
+        tenant=row.tenant,
+        id=row.id,
+    )
