@@ -1,8 +1,9 @@
 """Which incident an alert belongs to: changes of alerts in, incidents out.
 
-Alerts are of one incident where they fire at the same time, or soon after one another, and
-nothing says that different things serve them. What a page is about ends with its pages: a ticket
-that goes on for hours neither holds an incident open nor swallows the next page.
+Alerts are of one incident where nothing says that different things serve them, and where they
+begin at the same time: what breaks two models in one minute stands before both. What a page is
+about ends with its pages: a ticket that goes on for hours neither holds an incident open nor
+swallows the next page.
 """
 
 import uuid
@@ -13,6 +14,7 @@ from typing import Final
 from tailburn.alerts.incidents.places import Place, PlaceOf, are_apart, shared
 from tailburn.engine.evaluation.alerts import AlertKey, Flip
 from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, Step
+from tailburn.engine.names import TEAM_LABEL
 from tailburn.engine.slo.burn import Severity
 
 _MINUTE_NS: Final = 60_000_000_000
@@ -22,6 +24,8 @@ SETTLES_NS: Final = 15 * _MINUTE_NS
 Of a service 1.5 times slower for 45 minutes people were told twice at 5 minutes, once at 15
 (docs/lab-truth.md, "Told").
 """
+TOGETHER_NS: Final = 5 * _MINUTE_NS
+"""What begins so soon after an incident has one cause with it, whatever serves it."""
 REOPENS_NS: Final = 30 * _MINUTE_NS
 """What fires again so soon after it was resolved is the same trouble."""
 _QUIET: Final = "none of its alerts fires any more"
@@ -77,7 +81,7 @@ class Grouping:
     def _began(self, flip: Flip) -> list[Step]:
         place = self._place_of(flip.key)
         severity = Severity(flip.key.severity)
-        incident = self._of(place, flip.key)
+        incident = self._of(place, flip.at_ns)
         if incident is None:
             incident = Incident(self._new_key(), flip.at_ns, severity, dict(place))
             return [self._put(_joined(incident, flip, place), _event(flip, Happened.OPENED))]
@@ -97,10 +101,17 @@ class Grouping:
                 return [self._put(after, _event(flip, Happened.ENDED))]
         return []
 
-    def _of(self, place: Place, key: AlertKey) -> Incident | None:
+    def _of(self, place: Place, at_ns: int) -> Incident | None:
         """The incident whose place says most of the same; of equal ones the newest."""
-        near = [i for i in self.incidents if not are_apart(i.where, place)]
+        near = [i for i in self.incidents if self._belongs(i, place, at_ns)]
         return max(near, key=lambda i: (len(shared(i.where, place)), i.opened_ns), default=None)
+
+    def _belongs(self, incident: Incident, place: Place, at_ns: int) -> bool:
+        places = {member.key: self._place_of(member.key) for member in incident.members}
+        if not all(are_apart(one, place) for one in places.values()):
+            return True
+        is_ours = incident.where.get(TEAM_LABEL) == place.get(TEAM_LABEL)
+        return is_ours and not incident.is_over and at_ns - incident.opened_ns <= TOGETHER_NS
 
     def _put(self, incident: Incident, event: Event) -> Step:
         self._incidents[incident.key] = incident

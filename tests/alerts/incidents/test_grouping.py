@@ -19,6 +19,7 @@ SLOS = (
     Slo("chat", PLACE, select={"model": "llama", "request_type": "chat"}),
     Slo("docs", PLACE, select={"model": "llama", "request_type": "document"}),
     Slo("qwen", PLACE, select={"model": "qwen"}),
+    Slo("mixtral", PLACE, select={"model": "mixtral"}),
     Slo("gateway", PLACE, select={}),
 )
 
@@ -51,8 +52,17 @@ def test_what_one_model_serves_is_one_incident_whatever_is_asked_of_it() -> None
     assert steps[-1].incident.slos == ("chat", "docs")
 
 
+def test_what_begins_together_is_one_incident_whatever_serves_it() -> None:
+    one = grouping().take([fires(key("chat"), 1), fires(key("qwen"), 6)])
+    assert said(one) == [("key-1", "opened"), ("key-1", "joined")]
+    assert one[-1].incident.where == {}
+    numbers = count(5)
+    later = Grouping([one[-1].incident], places_of(SLOS), lambda: f"key-{next(numbers)}")
+    assert said(later.take([fires(key("mixtral"), 20)])) == [("key-5", "opened")], "its own"
+
+
 def test_two_models_are_two_incidents_unless_what_serves_both_is_in_trouble() -> None:
-    two = grouping().take([fires(key("chat"), 1), fires(key("qwen"), 1)])
+    two = grouping().take([fires(key("chat"), 1), fires(key("qwen"), 7)])
     assert said(two) == [("key-1", "opened"), ("key-2", "opened")]
     one = grouping().take([fires(key("gateway"), 1), fires(key("chat"), 1), fires(key("qwen"), 2)])
     assert {step.incident.key for step in one} == {"key-1"}
@@ -60,7 +70,7 @@ def test_two_models_are_two_incidents_unless_what_serves_both_is_in_trouble() ->
 
 def test_an_alert_joins_the_incident_that_says_most_of_the_same() -> None:
     steps = grouping().take([
-        fires(key("chat"), 1), fires(key("qwen"), 1), fires(key("qwen", "ticket"), 2),
+        fires(key("chat"), 1), fires(key("qwen"), 7), fires(key("qwen", "ticket"), 8),
     ])  # fmt: skip
     assert said(steps)[-1] == ("key-2", "joined")
 
