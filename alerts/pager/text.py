@@ -53,6 +53,8 @@ class Told:
     changes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """The other alerts that fire, a line each."""
+    more_slos: int = 0
+    """How many other SLOs they are of."""
     links: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -73,7 +75,8 @@ def _is_seen(character: str) -> bool:
 def title(told: Told) -> str:
     """At most `MOST_TITLE` characters."""
     place = _place(told.where)
-    of = f"{clean(told.slo)}{place}"
+    more = f" and {told.more_slos} more" if told.more_slos else ""
+    of = f"{clean(told.slo)}{more}{place}"
     if told.what is What.RESOLVE:
         text = f"Over: {of}"
     elif told.burn_rate is not None and told.burn_rate >= 1:

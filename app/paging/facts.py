@@ -61,6 +61,7 @@ class Facts:
             at_ns=at_ns,
             why=self._why(key),
             others=tuple(named(m.key) for m in incident.firing if m.key != key),
+            more_slos=len(set(incident.slos) - {key.slo}),
             links=self._links(incident, slo),
         )
         if slo is None:

@@ -39,6 +39,8 @@ def test_a_title_says_all_on_a_lock_screen() -> None:
         "chat (model llama): 33 % of ttft_p95 bad, too much is 28.8 % over 30 min"
     )
     assert title(replace(ALL, what=What.RESOLVE)) == "Over: chat (model llama)"
+    two = replace(NOTHING, where={}, more_slos=2, why="all of it bad")
+    assert title(two) == "chat and 2 more: all of it bad"
 
 
 def test_all_that_is_known_stands_in_the_order_of_its_weight() -> None:
