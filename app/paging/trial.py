@@ -16,7 +16,6 @@ from tailburn.alerts.pager.http import TIMEOUT_S
 from tailburn.alerts.pager.page import Channel, DeliveryError, Page
 from tailburn.app.errors import UserError
 from tailburn.app.paging.channels import People, people_of
-from tailburn.app.paging.ways import tells
 from tailburn.app.settings_sources import load_settings
 from tailburn.app.terminal.output import draw, json_lines, stdout
 from tailburn.app.terminal.tables import table
@@ -45,12 +44,11 @@ class Tried:
 
 def try_paging(config: Path | None, severity: Severity, json: bool) -> None:
     """Print how far it came; ends with 1 where a way stopped. Raises UserError."""
-    settings = load_settings({}, config)
-    if not tells(settings):
+    people = people_of(load_settings({}, config))
+    if not (people.channels or people.alertmanagers):
         raise UserError(
             "nobody is told: none of alertmanagers, page_to and ticket_to is in the settings"
         )
-    people = people_of(settings)
     try:
         found = list(_tried(people, severity))
     finally:

@@ -48,7 +48,12 @@ def test_where_it_stopped_is_said_and_the_others_are_tried(run: Run, tmp_path: P
     assert found["webhook:hook", "resolve"]["ok"]
 
 
-def test_without_a_way_it_says_which_settings_there_are(run: Run) -> None:
+@pytest.mark.parametrize("settings", ["", 'heartbeat_to = "beat"'])
+def test_without_a_way_it_says_which_settings_there_are(
+    run: Run, tmp_path: Path, settings: str
+) -> None:
+    (tmp_path / "beat").write_text("http://127.0.0.1:1/")
+    (tmp_path / "tailburn.toml").write_text(settings)
     answer = run("page", "test")
     assert (answer.code, answer.err) == (
         2, "tailburn: nobody is told: none of alertmanagers, page_to and ticket_to is in the "
