@@ -12,14 +12,14 @@ from sqlalchemy.exc import DBAPIError
 
 from tailburn.alerts.incidents.acting import Act, acted
 from tailburn.alerts.incidents.deciding import Deciding
-from tailburn.alerts.incidents.grouping import REOPENS_NS
+from tailburn.alerts.incidents.grouping import REOPENS_NS, SETTLES_NS
 from tailburn.alerts.incidents.places import places_of
 from tailburn.alerts.incidents.telling import Ways, told
 from tailburn.app.paging.silencing import Silencing
 from tailburn.engine.incidents import Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.changes import Changes
-from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.database import State, reason_of
 from tailburn.engine.store.state.deliveries import Deliveries, Delivery
 from tailburn.engine.store.state.forgetting import KEPT_NS
 from tailburn.engine.store.state.incidents import Decided, Incidents
@@ -92,7 +92,7 @@ class IncidentKeeping:
     def step(self) -> None:
         """Take in all that is waiting."""
         while not self._stopped.is_set():
-            decided = self.incidents.advance(REOPENS_NS, self._decide, self._wall_ns())
+            decided = self.incidents.advance(REOPENS_NS, SETTLES_NS, self._decide, self._wall_ns())
             if decided is None or not decided[0]:
                 return
             for step in decided[0]:
@@ -114,18 +114,15 @@ class IncidentKeeping:
                 self.step()
                 self.forget()
             except DBAPIError as error:
-                self._fail("incidents can't be written down: %s", error.orig)
+                if not self._is_failing:
+                    log.error("incidents can't be written down: %s", reason_of(error))
+                self._is_failing = True
             except Exception:
                 if not self._is_failing:
                     log.exception("changes of alerts can't be taken in; it is tried again")
                 self._is_failing = True
             else:
                 self._is_failing = False
-
-    def _fail(self, text: str, *values: object) -> None:
-        if not self._is_failing:
-            log.error(text, *values)
-        self._is_failing = True
 
 
 def _log(step: Step) -> None:

@@ -235,7 +235,7 @@ class Service:
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
         self._incidents.start()
-        self._start_paging(stack, collecting, self._people)
+        self._start_paging(stack, collecting)
         stack.push_async_callback(asyncio.to_thread, self._incidents.close)
         stack.push_async_callback(asyncio.to_thread, self._evaluating.close)
         await self._open_doors(stack, collecting, scheme)
@@ -253,10 +253,8 @@ class Service:
         self._not_ready = None
         log.info("ready: %s", ", ".join(f"{k} {v}" for k, v in self.addresses.items()))
 
-    def _start_paging(
-        self, stack: AsyncExitStack, collecting: Collecting, people: "People | None"
-    ) -> None:
-        if people is None:
+    def _start_paging(self, stack: AsyncExitStack, collecting: Collecting) -> None:
+        if self._people is None:
             return
         from tailburn.app.paging.facts import Facts
         from tailburn.app.paging.loop import Paging
@@ -264,7 +262,7 @@ class Service:
         url, changes = self.settings.public_url, self._incidents.changes
         facts = Facts(collecting.store, self._evaluating, changes, url)
         is_well = self._evaluating.is_well
-        paging = Paging(self._incidents, people, facts, self._clock.now_ns, is_well)
+        paging = Paging(self._incidents, self._people, facts, self._clock.now_ns, is_well)
         paging.start()
         stack.push_async_callback(asyncio.to_thread, paging.close)
 

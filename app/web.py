@@ -1,8 +1,8 @@
 """The web port: metrics, health, and the API over the store."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
@@ -36,14 +36,13 @@ from tailburn.app.slo_series import SloSeries
 from tailburn.app.tenants import selected_tenants
 from tailburn.app.web_changes import change_routes
 from tailburn.app.web_incidents import incident_routes
+from tailburn.app.web_json import Rows, json_answer
 from tailburn.app.web_silences import silence_routes
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.store.api import Store, StoreError
 from tailburn.engine.store.state.database import reason_of
 
 MAX_REQUESTS = 10_000
-
-Rows = Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -125,24 +124,24 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     @app.get("/api/tails")
     def tails(asked: Asked, by: str = "", exact: bool = False) -> Response:
         names = [name for name in by.split(",") if name]
-        return _json(tail_rows(behind.store, asked, names, exact))
+        return json_answer(tail_rows(behind.store, asked, names, exact))
 
     @app.get("/api/requests")
     def requests(
         asked: Asked, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 1000
     ) -> Response:
-        return _json(request_rows(behind.store, asked, limit))
+        return json_answer(request_rows(behind.store, asked, limit))
 
     @app.get("/api/hops")
     def hops(asked: Asked, slowest: Annotated[float | None, Query(gt=0, lt=1)] = None) -> Response:
         if slowest is None:
-            return _json(hop_rows(behind.store, asked))
-        return _json(excess_rows(behind.store, asked, slowest))
+            return json_answer(hop_rows(behind.store, asked))
+        return json_answer(excess_rows(behind.store, asked, slowest))
 
     @app.get("/api/traces/{trace_id}")
     def trace(request: Request, trace_id: str) -> Response:
         answer = trace_answer(behind.store, trace_id, seen_tenant(request, behind.gate))
-        return _json(
+        return json_answer(
             {"trace_id": answer.trace_id, "spans": answer.spans, "requests": answer.requests}
         )
 
@@ -151,14 +150,14 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
         evaluating = behind.evaluating
         tenant = seen_tenant(request, behind.gate)
         tenants = selected_tenants(evaluating.slos)
-        return _json(alert_rows(evaluating.states(), evaluating.watches, tenants, tenant))
+        return json_answer(alert_rows(evaluating.states(), evaluating.watches, tenants, tenant))
 
     @app.get("/api/budgets")
     def budgets(request: Request, slo: str | None = None) -> Response:
         promises = promises_of(behind.evaluating.slos)
         tenant = seen_tenant(request, behind.gate)
         moved = behind.mixes.moved(tenant)
-        return _json(
+        return json_answer(
             budget_rows(
                 behind.store, promises, behind.now_ns(), slo=slo, tenant=tenant, moved=moved
             )
@@ -175,11 +174,11 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
             raise UserError("since: baselines have a present, `over`, up to `until`")
         now_ns = asked.window.until_ns or behind.now_ns()
         wanted = asked_for(now_ns, over, by, clock, asked.where)
-        return _json(baseline_rows(behind.store, wanted, behind.evaluating.incidents(now_ns)))
+        return json_answer(baseline_rows(behind.store, wanted, behind.evaluating.incidents(now_ns)))
 
     @app.get("/api/scaling")
     def scaling(request: Request) -> Response:
-        return _json(_shown_scaling(behind, request).rows())
+        return json_answer(_shown_scaling(behind, request).rows())
 
     @app.get("/api/scaling/{slo}")
     def scaling_of(
@@ -187,7 +186,7 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     ) -> Response:
         where = {k: v for k, v in request.query_params.items() if k != "signal"}
         try:
-            return _json(_shown_scaling(behind, request).flat(slo, where, signal or ()))
+            return json_answer(_shown_scaling(behind, request).flat(slo, where, signal or ()))
         except NotThere as error:
             raise HTTPException(404, "; ".join(error.lines)) from None
         except NoValue as error:
@@ -197,7 +196,7 @@ def _add_api(app: FastAPI, behind: Behind) -> None:
     def balance(request: Request) -> Response:
         if seen_tenant(request, behind.gate) is not None:
             raise HTTPException(403, "the balance is of all tenants: it needs scope admin")
-        return _json(behind.balance())
+        return json_answer(behind.balance())
 
 
 def _shown_scaling(behind: Behind, request: Request) -> Shown:
@@ -215,12 +214,6 @@ def _scraper(request: Request) -> Scraper:
     """Tells one scraper from another: two Prometheus scrape by turns, and somebody looks on."""
     host, port = request.client or ("", 0)
     return Scraper(f"{host} {request.headers.get('user-agent', '')}", port)
-
-
-def _json(answer: Rows | Mapping[str, Any]) -> Response:
-    """Rows as a list, a mapping as an object; nan becomes null."""
-    value = answer if isinstance(answer, Mapping) else list(answer)
-    return Response(msgspec.json.encode(value), media_type="application/json")
 
 
 async def _away(request: Request, error: Exception) -> Response:

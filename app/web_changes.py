@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tailburn.app.answers.changes import change_row, checked, kind_of
 from tailburn.app.answers.question import question
 from tailburn.app.guard import seen_tenant, tenant_of
+from tailburn.app.web_json import json_answer
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.changes import Change
 from tailburn.engine.store.state.changes import Changes
@@ -47,7 +47,7 @@ def change_routes(changes: Changes, gate: Gate, now_ns: Callable[[], int]) -> AP
         asked = question(since, until, None, where or (), now_ns())
         window, tenant = asked.window, seen_tenant(request, gate)
         some = changes.all(window.since_ns, window.until_ns, asked.where, tenant, limit)
-        return _json([change_row(change) for change in some])
+        return json_answer([change_row(change) for change in some])
 
     @routes.post("")
     def add(request: Request, told: Told) -> Response:
@@ -56,10 +56,6 @@ def change_routes(changes: Changes, gate: Gate, now_ns: Callable[[], int]) -> AP
             at_ns, kind_of(told.kind), told.what, told.old, told.new, told.where, told.who,
             told.link, tenant_of(request),
         )  # fmt: skip
-        return _json(change_row(changes.add(checked(change))))
+        return json_answer(change_row(changes.add(checked(change))))
 
     return routes
-
-
-def _json(answer: object) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")

@@ -3,24 +3,21 @@
 from collections.abc import Callable, Iterable
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tailburn.alerts.incidents.acting import MOST_NAME, MOST_TEXT, Act, Action, ActionError
-from tailburn.app.answers.incidents import Row, incident_answer, incident_row, seen_by
+from tailburn.app.answers.incidents import incident_answer, incident_row, seen_by
 from tailburn.app.answers.question import question
 from tailburn.app.guard import seen_tenant
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.tenants import selected_tenants
+from tailburn.app.web_json import Number, json_answer
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.incidents import Incident
 from tailburn.engine.slo.model import Slo
 
 MOST_INCIDENTS = 10_000
-
-
-Number = Annotated[int, Path(ge=1, lt=2**31)]
 
 
 class Done(BaseModel):
@@ -54,13 +51,15 @@ def incident_routes(
     ) -> Response:
         since_ns = question(since, None, None, (), now_ns()).window.since_ns
         some = keeping.incidents.all(since_ns, None if all else True, limit)
-        return _json([incident_row(i) for i in seen_by(seen_tenant(request, gate), some, tenants)])
+        return json_answer(
+            [incident_row(i) for i in seen_by(seen_tenant(request, gate), some, tenants)]
+        )
 
     @routes.get("/{number}")
     def incident(request: Request, number: Number) -> Response:
         one = found(request, number)
         timeline = keeping.incidents.timeline(number)
-        return _json(incident_answer(one, timeline, keeping.of(number)))
+        return json_answer(incident_answer(one, timeline, keeping.of(number)))
 
     @routes.post("/{number}/{action}")
     def act(request: Request, number: Number, action: Action, done: Done) -> Response:
@@ -71,10 +70,6 @@ def incident_routes(
             raise HTTPException(409, f"incident {number}: {error}") from None
         if after is None:
             raise HTTPException(404, f"no incident {number}")
-        return _json(incident_row(after))
+        return json_answer(incident_row(after))
 
     return routes
-
-
-def _json(answer: Row | list[Row]) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")

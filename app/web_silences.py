@@ -3,8 +3,7 @@
 import time
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, HTTPException, Path, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tailburn.alerts.incidents.acting import MOST_NAME, MOST_TEXT
@@ -12,9 +11,9 @@ from tailburn.alerts.silences.matching import MOST_MATCHERS, MatcherError, new_s
 from tailburn.app.answers.silences import silence_row
 from tailburn.app.guard import seen_tenant
 from tailburn.app.incident_keeping import IncidentKeeping
+from tailburn.app.web_json import Number, json_answer
 from tailburn.collector.doors.access import Gate
 
-Number = Annotated[int, Path(ge=1, lt=2**31)]
 Moment = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -43,7 +42,7 @@ def silence_routes(keeping: IncidentKeeping, gate: Gate) -> APIRouter:
         check(request)
         now_ns = time.time_ns()
         found = keeping.silences.all(0 if all else now_ns)
-        return _json([silence_row(silence, now_ns) for silence in found])
+        return json_answer([silence_row(silence, now_ns) for silence in found])
 
     @routes.post("")
     def add(request: Request, wanted: Wanted) -> Response:
@@ -56,7 +55,7 @@ def silence_routes(keeping: IncidentKeeping, gate: Gate) -> APIRouter:
             )
         except MatcherError as error:
             raise HTTPException(422, str(error)) from None
-        return _json(silence_row(keeping.silences.add(made), now_ns))
+        return json_answer(silence_row(keeping.silences.add(made), now_ns))
 
     @routes.post("/{number}/end")
     def end(request: Request, number: Number) -> Response:
@@ -65,10 +64,6 @@ def silence_routes(keeping: IncidentKeeping, gate: Gate) -> APIRouter:
         ended = keeping.silences.end(number, now_ns)
         if ended is None:
             raise HTTPException(404, f"no silence {number}")
-        return _json(silence_row(ended, now_ns))
+        return json_answer(silence_row(ended, now_ns))
 
     return routes
-
-
-def _json(answer: object) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")

@@ -13,20 +13,20 @@ from typing import Final
 
 from tailburn.alerts.incidents.places import Place, PlaceOf, are_apart, shared
 from tailburn.engine.evaluation.alerts import AlertKey, Flip
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, Step
 from tailburn.engine.names import TEAM_LABEL
 from tailburn.engine.slo.burn import Severity
 
-_MINUTE_NS: Final = 60_000_000_000
-SETTLES_NS: Final = 15 * _MINUTE_NS
+SETTLES_NS: Final = 15 * MINUTE_NS
 """So long nothing of an incident fires before it is resolved: what flaps is one incident.
 
 Of a service 1.5 times slower for 45 minutes people were told twice at 5 minutes, once at 15
 (docs/lab-truth.md, "Told").
 """
-TOGETHER_NS: Final = 5 * _MINUTE_NS
+TOGETHER_NS: Final = 5 * MINUTE_NS
 """What begins so soon after an incident has one cause with it, whatever serves it."""
-REOPENS_NS: Final = 30 * _MINUTE_NS
+REOPENS_NS: Final = 30 * MINUTE_NS
 """What fires again so soon after it was resolved is the same trouble."""
 _QUIET: Final = "none of its alerts fires any more"
 

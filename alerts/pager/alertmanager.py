@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from tailburn.alerts.pager.http import Poster
+from tailburn.engine.evaluation.windows import MINUTE_NS
 
 RESEND_NS: Final = 30_000_000_000
 LASTS_NS: Final = 4 * RESEND_NS
 """So long an alert lasts that is not told of again, as Prometheus has it."""
-ENDED_NS: Final = 15 * 60_000_000_000
+ENDED_NS: Final = 15 * MINUTE_NS
 """So long after its end an alert is told of: Prometheus' figure as well."""
 MOST_AT_ONCE: Final = 500
 _PATH: Final = "/api/v2/alerts"

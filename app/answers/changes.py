@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from tailburn.alerts.incidents import acting
 from tailburn.app.errors import UserError
 from tailburn.engine.changes import Change, Kind
 
 MOST_NAME: Final = 256
+MOST_WHO: Final = acting.MOST_NAME
 MOST_LINK: Final = 2_048
 MOST_DIMENSIONS: Final = 16
 
@@ -41,7 +43,8 @@ def checked(change: Change) -> Change:
         raise UserError("what: is empty; want the name of what changed, such as vllm")
     named: Mapping[str, tuple[str, int]] = {
         "what": (change.what, MOST_NAME), "old": (change.old, MOST_NAME),
-        "new": (change.new, MOST_NAME), "who": (change.who, 128), "link": (change.link, MOST_LINK),
+        "new": (change.new, MOST_NAME), "who": (change.who, MOST_WHO),
+        "link": (change.link, MOST_LINK),
         **{f"where {name}": (name + value, MOST_NAME) for name, value in change.where.items()},
     }  # fmt: skip
     for name, (text, most) in named.items():

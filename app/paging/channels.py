@@ -1,6 +1,7 @@
 """The channels and Alertmanagers of the settings, with their secrets read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,38 +44,62 @@ def people_of(settings: Settings) -> People:
     return People(channels, _alertmanagers(settings), _heartbeat(settings))
 
 
+@contextmanager
+def _of_setting(name: str) -> Iterator[None]:
+    """What is wrong is said with the setting that it is of. Raises UserError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{name}: {told}") from None
+
+
 def _heartbeat(settings: Settings) -> Poster | None:
     if settings.heartbeat_to is None:
         return None
-    try:
+    with _of_setting(f"heartbeat_to: {settings.heartbeat_to}"):
         return Poster(_secret(settings.heartbeat_to))
-    except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"heartbeat_to: {settings.heartbeat_to}: {told}") from None
 
 
 def _alertmanagers(settings: Settings) -> list[Alertmanager]:
     found = []
     for url in settings.alertmanagers:
-        try:
+        with _of_setting(f"alertmanagers: {url}"):
             found.append(Alertmanager(url))
-        except ValueError as error:
-            raise UserError(f"alertmanagers: {url}: {error}") from None
     return found
 
 
 def _channel(settings: Settings, way: str) -> Channel:
     kind, _, of = way.partition(":")
     setting = "page_to" if way in settings.page_to else "ticket_to"
-    if kind not in (*_KINDS, "email") or not of:
-        raise UserError(f"{setting}: {way}: {_WANTED}")
-    try:
-        if kind == "email":
-            return Email(way, _mail_server(settings), settings.mail_from, of)
-        return _KINDS[kind](way, _secret(Path(of)))
-    except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"{setting}: {way}: {told}") from None
+    with _of_setting(f"{setting}: {way}"):
+        if kind not in _KINDS or not of:
+            raise ValueError(_WANTED)
+        return _KINDS[kind](settings, way, of)
+
+
+def _pagerduty(settings: Settings, name: str, file: str) -> Channel:
+    return PagerDuty(name, _secret(Path(file)), Poster(EVENTS_URL))
+
+
+def _slack(settings: Settings, name: str, file: str) -> Channel:
+    return Slack(name, Poster(_secret(Path(file))))
+
+
+def _webhook(settings: Settings, name: str, file: str) -> Channel:
+    return Webhook(name, Poster(_secret(Path(file))))
+
+
+def _email(settings: Settings, name: str, address: str) -> Channel:
+    return Email(name, _mail_server(settings), settings.mail_from, address)
+
+
+_KINDS: Final[Mapping[str, Callable[[Settings, str, str], Channel]]] = {
+    "pagerduty": _pagerduty,
+    "slack": _slack,
+    "webhook": _webhook,
+    "email": _email,
+}
 
 
 def _mail_server(settings: Settings) -> Server:
@@ -97,22 +122,3 @@ def _secret(path: Path) -> str:
     if not text or any(c.isspace() for c in text):
         raise ValueError("want a file with one line: the key or the address")
     return text
-
-
-def _pagerduty(name: str, secret: str) -> Channel:
-    return PagerDuty(name, secret, Poster(EVENTS_URL))
-
-
-def _slack(name: str, secret: str) -> Channel:
-    return Slack(name, Poster(secret))
-
-
-def _webhook(name: str, secret: str) -> Channel:
-    return Webhook(name, Poster(secret))
-
-
-_KINDS: Final[Mapping[str, Callable[[str, str], Channel]]] = {
-    "pagerduty": _pagerduty,
-    "slack": _slack,
-    "webhook": _webhook,
-}

@@ -16,18 +16,20 @@ from tailburn.app.answers.owning import Owned, Suffers, Times, owned_now
 from tailburn.app.answers.promises import promises_of
 from tailburn.app.evaluating import Evaluating
 from tailburn.engine.evaluation import AlertKey
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.incidents import Incident, What
 from tailburn.engine.names import TEAM_LABEL
 from tailburn.engine.slo.model import Slo, objectives
 from tailburn.engine.store.api import Store, StoreError, Window
 from tailburn.engine.store.state.changes import Changes
+from tailburn.rules.alerting import Kind
 
 log = logging.getLogger(__name__)
 
-_MINUTE_NS: Final = 60_000_000_000
-_NOW_NS: Final = 5 * _MINUTE_NS
-_BEFORE_NS: Final = 60 * _MINUTE_NS
+_NOW_NS: Final = 5 * MINUTE_NS
+_BEFORE_NS: Final = 60 * MINUTE_NS
 _TRACES: Final = 3
+_BURNS: Final = (Kind.BURN, Kind.DEADLINE)
 _CLOCKS: Final = {
     "ttft": "ttft_{vantage}_s", "tpot": "tpot_{vantage}_s", "itl": "itl_max_s",
     "e2e": "e2e_{vantage}_s", "queue": "queue_s",
@@ -151,6 +153,6 @@ def gravest(incident: Incident) -> AlertKey:
         incident.members,
         key=lambda m: (
             m.key.severity != incident.severity, m.ended_ns is not None,
-            "Burn" not in m.key.alertname, m.began_ns,
+            m.key.alertname not in _BURNS, m.began_ns,
         ),
     ).key  # fmt: skip

@@ -17,6 +17,7 @@ from tailburn.alerts.pager.text import text, title
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.paging.channels import People
 from tailburn.app.paging.facts import Facts
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.incidents import Incident, What
 from tailburn.engine.names import SEVERITY_LABEL, SLO_LABEL, TEAM_LABEL
 from tailburn.engine.slo.burn import Severity
@@ -25,7 +26,7 @@ from tailburn.engine.store.state.deliveries import Delivery
 log = logging.getLogger(__name__)
 
 ALERTNAME: Final = "TailburnIncident"
-BEAT_NS: Final = 60_000_000_000
+BEAT_NS: Final = MINUTE_NS
 _STEP_S: Final = 0.5
 
 
@@ -89,12 +90,8 @@ class Refreshing:
 
     def step(self, wall_ns: int) -> None:
         """Raises DeliveryError; it is tried again at the next step that is due."""
-        until_ns = self.keeping.silencing.until_ns
-        incidents = [
-            incident
-            for incident in self.keeping.incidents.all(wall_ns - ENDED_NS)
-            if until_ns(incident, wall_ns) is None
-        ]
+        found = self.keeping.incidents.all(wall_ns - ENDED_NS)
+        incidents = self.keeping.silencing.not_silenced(found, wall_ns)
         now = [_stands(incident) for incident in incidents]
         if not incidents or (now == self._before and wall_ns < self._due_unix_ns):
             self._before = now

@@ -96,8 +96,7 @@ class Deliveries:
         """Never send it."""
         with self._state.writing() as session:
             session.execute(_of(delivery).values(due_unix_ns=None, error=why))
-            told = f"{delivery.what} by {delivery.channel}: {why}"
-            session.add(_event(delivery, at_ns, Happened.NOT_TOLD, told))
+            session.add(_not_told(delivery, why, at_ns))
 
     def failed(self, delivery: Delivery, error: str, due_unix_ns: int | None, at_ns: int) -> None:
         """It did not get through; `due_unix_ns` is when it is tried again, None: never."""
@@ -106,12 +105,16 @@ class Deliveries:
                 _of(delivery).values(error=error, due_unix_ns=due_unix_ns, tries=delivery.tries + 1)
             )
             if due_unix_ns is None:
-                told = f"{delivery.what} by {delivery.channel}: {error}"
-                session.add(_event(delivery, at_ns, Happened.NOT_TOLD, told))
+                session.add(_not_told(delivery, error, at_ns))
 
 
 def _of(delivery: Delivery) -> Update:
     return update(DeliveryRow).where(DeliveryRow.id == delivery.id)
+
+
+def _not_told(delivery: Delivery, why: str, at_ns: int) -> IncidentEvent:
+    told = f"{delivery.what} by {delivery.channel}: {why}"
+    return _event(delivery, at_ns, Happened.NOT_TOLD, told)
 
 
 def _event(delivery: Delivery, at_ns: int, what: Happened, text: str) -> IncidentEvent:

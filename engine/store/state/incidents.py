@@ -38,15 +38,18 @@ class Incidents:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def advance(self, back_ns: int, decide: Decide, now_unix_ns: int) -> Decided | None:
+    def advance(
+        self, back_ns: int, settles_ns: int, decide: Decide, now_unix_ns: int
+    ) -> Decided | None:
         """Take in the changes of alerts that nobody has, all of it or nothing.
 
         `back_ns`: incidents count that were over so long before the last evaluation at most;
+        `settles_ns`: so long one has to be quiet before time alone changes it;
         `now_unix_ns`: by the wall clock; its messages are due at once. None where there was
         nothing to decide. Raises `DBAPIError`.
         """
         with self._state.reading() as session:
-            if not _is_waiting(session):
+            if not _is_waiting(session, settles_ns):
                 return None
         with self._state.writing() as session:
             rows = list(session.scalars(_UNDELIVERED.limit(MOST_FLIPS)))
@@ -116,12 +119,13 @@ class Incidents:
 _UNDELIVERED = select(FlipRow).where(FlipRow.delivered_ns.is_(None)).order_by(FlipRow.id)
 
 
-def _is_waiting(session: Session) -> bool:
-    """Whether there is a change to take in, or an incident that may be resolved by time alone."""
+def _is_waiting(session: Session, settles_ns: int) -> bool:
+    """Whether there is a change to take in, or an incident that has been quiet for long enough."""
     if session.scalar(_UNDELIVERED.limit(1)) is not None:
         return True
     quiet = select(IncidentRow.id).where(
-        IncidentRow.life != Life.RESOLVED, IncidentRow.quiet_ns.is_not(None)
+        IncidentRow.life != Life.RESOLVED,
+        IncidentRow.quiet_ns <= (evaluated_ns(session) or 0) - settles_ns,
     )
     return session.scalar(quiet.limit(1)) is not None
 

@@ -48,7 +48,7 @@ def state(tmp_path: Path) -> Iterator[State]:
         Message("k", what, Severity.PAGE, "pager", 60 * S, f"k-{what}")
         for what in (What.TRIGGER, What.RESOLVE)
     ]
-    Incidents(state).advance(HOUR, lambda *_: (steps, messages), now_unix_ns=100 * S)
+    Incidents(state).advance(HOUR, HOUR, lambda *_: (steps, messages), now_unix_ns=100 * S)
     yield state
     state.close()
 

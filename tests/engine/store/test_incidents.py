@@ -39,7 +39,7 @@ def state(database: State) -> State:
 def evaluated(state: State, minute: int, *flips: Flip) -> Decided | None:
     """One evaluation, and what it came to."""
     Alerts(state).write(minute * MINUTE, {}, {}, flips)
-    return Incidents(state).advance(REOPENS_NS, decide, now_unix_ns=5)
+    return Incidents(state).advance(REOPENS_NS, SETTLES_NS, decide, now_unix_ns=5)
 
 
 def test_a_change_becomes_an_incident_that_is_read_back_as_it_was(state: State) -> None:
@@ -80,9 +80,9 @@ def test_what_can_not_be_decided_is_left_for_the_next_time(state: State) -> None
 
     Alerts(state).write(MINUTE, {}, {}, [flip(key(), 1)])
     with pytest.raises(RuntimeError):
-        Incidents(state).advance(REOPENS_NS, fails, now_unix_ns=5)
+        Incidents(state).advance(REOPENS_NS, SETTLES_NS, fails, now_unix_ns=5)
     assert Incidents(state).all() == []
-    decided = Incidents(state).advance(REOPENS_NS, decide, now_unix_ns=5)
+    decided = Incidents(state).advance(REOPENS_NS, SETTLES_NS, decide, now_unix_ns=5)
     assert decided is not None and [s.what for s in decided[0]] == [Happened.OPENED]
 
 
@@ -92,7 +92,7 @@ def test_a_flood_of_changes_is_taken_in_in_pieces_and_comes_to_the_same(
     monkeypatch.setattr(module, "MOST_FLIPS", 3)
     flips = [flip(key(), m, fires=m % 2 == 0) for m in range(10)]
     Alerts(state).write(100 * MINUTE, {}, {}, flips)
-    while Incidents(state).advance(REOPENS_NS, decide, now_unix_ns=5) is not None:
+    while Incidents(state).advance(REOPENS_NS, SETTLES_NS, decide, now_unix_ns=5) is not None:
         pass
     said = [e.what for e in Incidents(state).timeline(1)]
     assert said == [Happened.OPENED, *[Happened.ENDED, Happened.JOINED] * 4, Happened.ENDED,
@@ -101,7 +101,7 @@ def test_a_flood_of_changes_is_taken_in_in_pieces_and_comes_to_the_same(
 
 def test_one_that_opened_and_ended_unseen_is_told_of_with_its_end(state: State) -> None:
     Alerts(state).write(100 * MINUTE, {}, {}, [flip(key(), 1), flip(key(), 2, fires=False)])
-    decided = Incidents(state).advance(REOPENS_NS, decide, now_unix_ns=5)
+    decided = Incidents(state).advance(REOPENS_NS, SETTLES_NS, decide, now_unix_ns=5)
     assert decided is not None
     assert [(m.what, m.channel) for m in decided[1]] == [
         (What.TRIGGER, "pager"), (What.RESOLVE, "pager")
