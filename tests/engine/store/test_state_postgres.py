@@ -130,7 +130,7 @@ def test_a_writer_that_waits_too_long_for_another_gives_up(home: Home) -> None:
         with pytest.raises(OperationalError, match="lock timeout"):
             Tokens(two).add(token("0b", "cd"))
         waited_s = time.monotonic() - began_s
-    assert patience.BUSY_TIMEOUT_S <= waited_s < patience.BUSY_TIMEOUT_S + 5
+    assert 0.9 * patience.BUSY_TIMEOUT_S < waited_s < patience.BUSY_TIMEOUT_S + 5
     Tokens(two).add(token("0b", "cd"))
     assert len(Tokens(one).all()) == 2
     one.close()
