@@ -46,6 +46,7 @@ def health_registry(
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
     evaluation: Callable[[], Health],
+    leads: Callable[[], bool],
     scraper: "Scraper | None" = None,
 ) -> CollectorRegistry:
     """A registry of its own; `collecting` is None until the store is open."""
@@ -53,7 +54,7 @@ def health_registry(
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
     registry.register(
-        _Health(partial(_families, doors, series, slo_series, shown, collecting, ready))
+        _Health(partial(_families, doors, series, slo_series, shown, collecting, ready, leads))
     )
     registry.register(_Health(partial(evaluation_families, evaluation, time.monotonic)))
     if scraper is not None:
@@ -76,8 +77,13 @@ def _families(
     shown: Store,
     collecting: Callable[[], Collecting | None],
     ready: Callable[[], bool],
+    leads: Callable[[], bool],
 ) -> Iterator[Metric]:
     yield GaugeMetricFamily("tailburn_ready", "1 when the service takes telemetry.", int(ready()))
+    yield GaugeMetricFamily(
+        "tailburn_tells_people", "1 when incidents are told by this service, 0 when it stands by.",
+        int(leads()),
+    )  # fmt: skip
     yield from _door_families(doors)
     yield CounterMetricFamily(
         "tailburn_request_series_overflow",

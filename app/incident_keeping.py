@@ -16,6 +16,7 @@ from tailburn.alerts.incidents.grouping import REOPENS_NS, SETTLES_NS
 from tailburn.alerts.incidents.places import places_of
 from tailburn.alerts.incidents.telling import Ways, told
 from tailburn.app.paging.silencing import Silencing
+from tailburn.app.pairing import Pairing
 from tailburn.engine.incidents import Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.changes import Changes
@@ -23,6 +24,7 @@ from tailburn.engine.store.state.database import State, reason_of
 from tailburn.engine.store.state.deliveries import Deliveries, Delivery
 from tailburn.engine.store.state.forgetting import KEPT_NS
 from tailburn.engine.store.state.incidents import Decided, Incidents
+from tailburn.engine.store.state.lease import Service, services
 from tailburn.engine.store.state.silences import Silences
 
 log = logging.getLogger(__name__)
@@ -42,13 +44,18 @@ class IncidentKeeping:
         ways: Ways,
         wall_ns: Callable[[], int],
         kept_ns: int = KEPT_NS,
+        pairing: Pairing | None = None,
     ) -> None:
         """`ways`: the channels that each severity is told by; `wall_ns`: when messages are due.
 
-        `kept_ns`: how long incidents and silences are, once they are over.
+        `kept_ns`: how long incidents and silences are, once they are over; `pairing`: which of
+        several services takes in changes.
         """
         place_of = places_of(slos)
-        self.incidents = Incidents(database)
+        self.incidents = Incidents(database, pairing.holder if pairing else None)
+        self._database = database
+        self._is_paired = pairing is not None
+        self._leads = pairing.leads if pairing else _alone
         self.deliveries = Deliveries(database)
         self.silences = Silences(database)
         self.changes = Changes(database)
@@ -72,6 +79,14 @@ class IncidentKeeping:
         if self._thread is not None:
             self._thread.join()
 
+    def leads(self) -> bool:
+        """Whether this service tells people, and no other does."""
+        return self._leads()
+
+    def services(self) -> Sequence[Service]:
+        """Those of which one tells people; none where there is no other."""
+        return services(self._database) if self._is_paired else []
+
     def act(self, number: int, act: Act) -> Incident | None:
         """Write down what a person does; None where there is no such incident.
 
@@ -91,7 +106,7 @@ class IncidentKeeping:
 
     def step(self) -> None:
         """Take in all that is waiting."""
-        while not self._stopped.is_set():
+        while self.leads() and not self._stopped.is_set():
             decided = self.incidents.advance(REOPENS_NS, SETTLES_NS, self._decide, self._wall_ns())
             if decided is None or not decided[0]:
                 return
@@ -123,6 +138,10 @@ class IncidentKeeping:
                 self._is_failing = True
             else:
                 self._is_failing = False
+
+
+def _alone() -> bool:
+    return True
 
 
 def _log(step: Step) -> None:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tailburn.app.options import AsJson, Config
+from tailburn.app.options import AsJson, Config, StoreFolder
+from tailburn.app.standing_commands import ReadToken, ServiceUrl
 
 page_app = typer.Typer(no_args_is_help=True)
 
@@ -32,3 +33,21 @@ def test(
     from tailburn.engine.slo.burn import Severity
 
     try_paging(config, Severity.TICKET if ticket else Severity.PAGE, json)
+
+
+@page_app.command()
+def who(
+    url: ServiceUrl = None,
+    token: ReadToken = None,
+    store: StoreFolder = None,
+    config: Config = None,
+    json: AsJson = False,
+) -> None:
+    """Which of several services tells people, who stands by, and how complete their stores are.
+
+    tailburn page who --config tailburn.toml
+    """
+    from tailburn.app.standing.incidents import Asked
+    from tailburn.app.standing.pair import show_pair
+
+    show_pair(Asked(store, config, url, token), json)

@@ -30,6 +30,7 @@ from tailburn.app.memory import keep_freed_memory
 from tailburn.app.mixes import MixWatch
 from tailburn.app.opening import refuse_foreign, store_of
 from tailburn.app.paging.ways import tells, ways_of
+from tailburn.app.pairing import pairing_of
 from tailburn.app.parts import catalogue_of, reads_metrics, rules_of
 from tailburn.app.selftrace import SelfTrace
 from tailburn.app.servers import GRACE_S, HttpServer
@@ -149,7 +150,11 @@ class Service:
             reads_gauges=reading is not None,
             kept_ns=kept_ns,
         )
-        self._incidents = IncidentKeeping(slos, state, ways_of(settings), time.time_ns, kept_ns)
+        web_port = sockets["web_port"].getsockname()[1]
+        self._pairing = pairing_of(settings, web_port, state, self._clock.now_ns)
+        self._incidents = IncidentKeeping(
+            slos, state, ways_of(settings), time.time_ns, kept_ns, self._pairing
+        )
         self._people = people
         self._mixes = MixWatch(slos)
         self._scraper = self._scraper_of(*reading) if reading else None
@@ -234,6 +239,9 @@ class Service:
         )
         self._collecting = collecting
         stack.push_async_callback(asyncio.to_thread, collecting.close)
+        if self._pairing is not None:
+            self._pairing.start()
+            stack.push_async_callback(asyncio.to_thread, self._pairing.close)
         self._incidents.start()
         self._start_paging(stack, collecting)
         stack.push_async_callback(asyncio.to_thread, self._incidents.close)
@@ -331,6 +339,7 @@ class Service:
                 lambda: self._collecting,
                 lambda: self._not_ready is None,
                 lambda: self._evaluating.health,
+                self._incidents.leads,
                 self._scraper,
             ),
             balance=lambda: self._collecting.balance_rows() if self._collecting else [],

@@ -70,6 +70,12 @@ class Settings:
         "instead of a file in the store.",
         is_secret=True,
     )
+    pair: str = _setting(
+        Topic.STORE,
+        "",
+        "Name of what this service and its standby have together in `state_url`: incidents, "
+        "silences, changes, and which of them tells people.",
+    )
     requests_kept_h: Hours = _setting(Topic.STORE, 2160.0, "How long requests are kept.")
     spans_kept_h: Hours = _setting(Topic.STORE, 168.0, "How long spans are kept.")
     rollups_kept_h: Hours = _setting(Topic.STORE, 9600.0, "How long minute rollups are kept.")

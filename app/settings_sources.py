@@ -1,6 +1,7 @@
 """Settings read from a file, the environment and flags, in growing precedence."""
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -139,6 +140,10 @@ def _check_together(settings: Settings) -> None:
             if not path.is_file():
                 wrong.append(f"{name}={str(path)!r}: want a file that exists")
     wrong += _wrong_address(settings.state_url)
+    if not re.fullmatch(r"[a-z0-9_]{0,32}", settings.pair):
+        wrong.append(f"pair={settings.pair!r}: want at most 32 of a-z, 0-9 and _")
+    if settings.pair and not settings.state_url:
+        wrong.append("state_url is not set: want a PostgreSQL database, since pair is set")
     if wrong:
         raise SettingsError(*wrong)
 

@@ -15,7 +15,7 @@ from tailburn.engine.store.state.schema import StateError
 def state_of(settings: Settings) -> State:
     """Open it, or begin it. Raises UserError where it is not ours to open, or doesn't answer."""
     try:
-        return open_state(place_of(settings.store, settings.state_url))
+        return open_state(place_of(settings.store, settings.state_url, settings.pair))
     except StateError as error:
         raise UserError(str(error)) from error
 
@@ -27,7 +27,7 @@ def opened_state(settings: Settings) -> Iterator[State]:
     try:
         yield state
     except DBAPIError as error:
-        place = place_of(settings.store, settings.state_url)
+        place = place_of(settings.store, settings.state_url, settings.pair)
         raise UserError(f"{place}: {reason_of(error)}") from error
     finally:
         state.close()

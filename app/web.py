@@ -37,6 +37,7 @@ from tailburn.app.tenants import selected_tenants
 from tailburn.app.web_changes import change_routes
 from tailburn.app.web_incidents import incident_routes
 from tailburn.app.web_json import Rows, json_answer
+from tailburn.app.web_pair import pair_routes
 from tailburn.app.web_silences import silence_routes
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.store.api import Store, StoreError
@@ -72,6 +73,7 @@ def web_app(behind: Behind) -> ASGIApp:
     slos = behind.evaluating.slos
     app.include_router(incident_routes(behind.incidents, slos, behind.gate, behind.now_ns))
     app.include_router(silence_routes(behind.incidents, behind.gate))
+    app.include_router(pair_routes(behind.incidents, behind.gate))
     app.include_router(change_routes(behind.incidents.changes, behind.gate, behind.now_ns))
     app.add_exception_handler(UserError, _bad_request)
     app.add_exception_handler(StoreError, _bad_request)

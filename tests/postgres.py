@@ -57,6 +57,11 @@ class Server:
         self.start()
 
     @property
+    def folder(self) -> Path:
+        """Where its socket lies."""
+        return self._folder
+
+    @property
     def url(self) -> str:
         """As the setting `state_url` has it."""
         return f"postgresql://tailburn@/postgres?host={self._folder}"

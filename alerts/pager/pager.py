@@ -46,17 +46,19 @@ class Pager:
         word: Word,
         now_ns: Callable[[], int],
         wanted: Wanted = lambda delivery, wall_ns: NOW,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         """`word`: what a message says, by what is known when it is sent first.
 
         `now_ns`: of the timeline; the wall clock is given to `step`. `wanted`: whether a message
-        is to be sent, asked before each try.
+        is to be sent, asked before each try. `leads`: whether no other service sends it.
         """
         self._channel = channel
         self._deliveries = deliveries
         self._word = word
         self._now_ns = now_ns
         self._wanted = wanted
+        self._leads = leads
 
     def step(self, wall_ns: int) -> int:
         """Try what is due; how many got through. Raises `DBAPIError`."""
@@ -72,6 +74,8 @@ class Pager:
             self._deliveries.hold(delivery, answer.hold_until_unix_ns)
             return False
         page = self._worded(delivery)
+        if not self._leads():
+            return False
         try:
             self._channel.send(page)
         except DeliveryError as error:

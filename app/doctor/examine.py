@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tailburn.app.doctor import alerts, machine, mixes, state, store, targets
+from tailburn.app.doctor import alerts, machine, mixes, pair, state, store, targets
 from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.settings import Settings
 from tailburn.app.terminal.output import json_lines, stdout
@@ -20,6 +20,7 @@ CHECKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
     state.database,
     store.arrivals,
     alerts.alerts,
+    pair.pair,
     mixes.mixes,
     targets.targets,
 )

@@ -184,7 +184,8 @@ class Paging:
         for channel in self._people.channels:
             deliveries, word = self._keeping.deliveries, self._wording.page
             wanted = self._keeping.silencing.wanted
-            yield channel.name, Pager(channel, deliveries, word, self._now_ns, wanted).step
+            leads = self._keeping.leads
+            yield channel.name, Pager(channel, deliveries, word, self._now_ns, wanted, leads).step
         for one in self._people.alertmanagers:
             yield one.name, Refreshing(one, self._keeping, self._wording).step
         if self._people.heartbeat is not None:
@@ -200,6 +201,8 @@ class Paging:
     def _run(self, name: str, step: Callable[[int], object]) -> None:
         said = ""
         while not self._stopped.wait(_STEP_S):
+            if not self._keeping.leads():
+                continue
             try:
                 step(time.time_ns())
             except (DeliveryError, DBAPIError) as error:

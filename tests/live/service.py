@@ -80,8 +80,11 @@ class Service:
         """Start a life and wait until it is ready; the seconds that took."""
         began_s = time.monotonic()
         self.spawn(**variables)
-        until(self._is_ready, _COMPILED_WITHIN_S)
+        self.wait_until_ready()
         return time.monotonic() - began_s
+
+    def wait_until_ready(self) -> None:
+        until(self._is_ready, _COMPILED_WITHIN_S)
 
     def stop(self) -> int:
         """SIGTERM, then the exit code."""

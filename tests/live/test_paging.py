@@ -1,6 +1,5 @@
 """Incidents told live: by a webhook of the service's own, and through a real Alertmanager."""
 
-import time
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,25 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tailburn.engine.slo.parse import parse
-from tailburn.engine.store.api import LogRange
-from tailburn.engine.store.parquet import ParquetStore
-from tailburn.engine.store.state.alerts import Alerts
-from tailburn.engine.store.state.database import open_state, state_path
-from tests.app.verdicts import MINUTE_NS, verdict, verdicts
+from tests.live.burning import SLO, burn
 from tests.live.monitoring import Pager, Program, alertmanager, paging
 from tests.live.service import QUICK, Service, living, run, until
 
 pytestmark = [pytest.mark.program("prometheus-alertmanager"), pytest.mark.timeout(600)]
 
-SLO = """\
-apiVersion: tailburn/v1
-kind: ServingSLO
-metadata: {name: chat, labels: {team: serving}}
-spec:
-  by: [model]
-  availability: 99%
-"""
 CONFIG = """\
 route:
   receiver: people
@@ -40,8 +26,6 @@ receivers:
   - name: people
     webhook_configs: [{{url: "{url}", send_resolved: true}}]
 """
-OUTAGE = 12
-"""Minutes of the past in which all is bad, the last of them now."""
 
 
 @dataclass
@@ -68,22 +52,6 @@ class Told:
         return found
 
 
-def _burn(store: Path) -> None:
-    """Leave what a service leaves that counted seven hours, at whose end all was bad."""
-    (slo,) = parse([("chat.yaml", SLO)]).slos
-    end_ns = time.time_ns() // MINUTE_NS * MINUTE_NS
-    rows = [
-        verdict(
-            slo, "availability", end_ns - ago * MINUTE_NS, 600, 600 * (ago <= OUTAGE), model="a"
-        )
-        for ago in range(420, 0, -1)
-    ]
-    ParquetStore(store).publish("verdicts", verdicts(rows), LogRange(0, 0))
-    database = open_state(state_path(store))
-    Alerts(database).write(end_ns - MINUTE_NS, {}, {}, [], end_ns - 420 * MINUTE_NS)
-    database.close()
-
-
 @pytest.fixture
 def told(tmp_path: Path, need_program: Callable[[str], str]) -> Iterator[Told]:
     (tmp_path / "chat.yaml").write_text(SLO)
@@ -96,7 +64,7 @@ def told(tmp_path: Path, need_program: Callable[[str], str]) -> Iterator[Told]:
             flags += ["--page-to", f"webhook:{tmp_path / 'hook'}"]
             with living(tmp_path / "store", *QUICK, *flags) as service:
                 assert service.stop() == 0
-                _burn(service.store)
+                burn(service.store)
                 service.start()
                 yield Told(service, running, directly, through)
 

@@ -34,6 +34,8 @@ class Postgres:
 
     url: URL = field(repr=False)
     schema: str
+    shared: str = ""
+    """The schema of what several services have together; empty: there are no others."""
 
     def __str__(self) -> str:
         url = self.url
@@ -51,6 +53,11 @@ def parse_address(text: str) -> URL:
     if url.drivername not in _SCHEMES or not url.database:
         raise ValueError(_WANTED)
     return url
+
+
+def shared_schema(pair: str) -> str:
+    """Of the services that say the same name."""
+    return f"tailburn_pair_{pair}"
 
 
 def new_schema(folder: Path) -> str:

@@ -45,9 +45,12 @@ class Alerts:
     def standing(self) -> Standing:
         """What was written last."""
         with self._database.reading() as session:
-            minute_ns = evaluated_ns(session)
-            rows = session.scalars(select(AlertRow))
-            return Standing(minute_ns, {alert_key(row): _state(row) for row in rows})
+            return Standing(evaluated_ns(session), standing_in(session))
+
+    def evaluated_ns(self) -> int | None:
+        """Up to which minute all is written; None: nothing was ever evaluated."""
+        with self._database.reading() as session:
+            return evaluated_ns(session)
 
     def write(
         self,
@@ -101,6 +104,11 @@ def evaluated_ns(session: Session) -> int | None:
     """Up to which minute the alerts are evaluated; None: nothing ever was."""
     minute_ns: int | None = session.scalar(_MINUTE)
     return minute_ns
+
+
+def standing_in(session: Session) -> dict[AlertKey, State]:
+    """The states as they were written last."""
+    return {alert_key(row): _state(row) for row in session.scalars(select(AlertRow))}
 
 
 def _remove(session: Session, keys: Iterable[AlertKey]) -> None:

@@ -21,7 +21,7 @@ class Changes:
 
     def add(self, change: Change) -> Change:
         """Write it down, with its number; the one that is there, where it was told before."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             row = session.scalar(select(ChangeRow).where(ChangeRow.key == change.key))
             if row is None:
                 row = _row(change)
@@ -57,7 +57,7 @@ class Changes:
 
     def forget(self, before_ns: int) -> None:
         """Remove those before a time."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(delete(ChangeRow).where(ChangeRow.at_ns < before_ns))
 
 

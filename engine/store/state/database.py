@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -10,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from tailburn.engine.store.state.address import Postgres
-from tailburn.engine.store.state.patience import WRITES
+from tailburn.engine.store.state.patience import OWN, SHARED, WRITES
 from tailburn.engine.store.state.schema import StateError, current_version, migrate
 from tailburn.engine.store.state.sqlite import sqlite_engine
 
@@ -29,7 +30,8 @@ class State:
 
     def __init__(self, engine: Engine) -> None:
         self._reader = engine
-        self._writer = engine.execution_options(**{WRITES: True})
+        self._writer = engine.execution_options(**{WRITES: OWN})
+        self._shared_writer = engine.execution_options(**{WRITES: SHARED})
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -38,13 +40,14 @@ class State:
             yield session
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self, *, shared: bool = False) -> Iterator[Session]:
         """One transaction, alone among all writers; undone where the block raises.
 
+        `shared`: it writes to a `SharedBase` table, which other services may write to as well.
         Waits up to `BUSY_TIMEOUT_S` for another writer, then raises OperationalError. Where a
         server goes away while it commits, nobody can tell from that error whether it did.
         """
-        with _session(self._writer) as session:
+        with _session(self._shared_writer if shared else self._writer) as session:
             yield session
 
     def close(self) -> None:
@@ -54,9 +57,11 @@ class State:
 def open_state(place: Path | Postgres) -> State:
     """Open or create the SQLite file at a path, readable by its owner only; or a schema.
 
-    The tables are current then. Raises StateError: not a database, no permission, no answer, or a
-    schema newer than this version.
+    The tables are current then, those that are shared with others as well. Raises StateError: not
+    a database, no permission, no answer, or a schema newer than this version.
     """
+    if isinstance(place, Postgres) and place.shared:
+        open_state(replace(place, schema=place.shared, shared="")).close()
     engine = _engine(place)
     try:
         _migrate(engine, place)
@@ -113,7 +118,7 @@ def _engine(place: Path | Postgres) -> Engine:
 
 def _migrate(engine: Engine, place: Path | Postgres) -> None:
     # One writer at a time: of two that open a new place at once the second finds it done.
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
+    with engine.execution_options(**{WRITES: OWN}).begin() as connection:
         if isinstance(place, Postgres):
             from tailburn.engine.store.state.postgres import make_schema
 

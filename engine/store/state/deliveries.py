@@ -70,12 +70,12 @@ class Deliveries:
 
     def word(self, delivery: Delivery, page: str) -> None:
         """Keep what is sent: it is the same at each try."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(_of(delivery).values(page=page))
 
     def done(self, delivery: Delivery, now_unix_ns: int, at_ns: int) -> None:
         """The receiver has it; `at_ns` is when, for the timeline."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(
                 _of(delivery).values(
                     delivered_unix_ns=now_unix_ns,
@@ -89,18 +89,18 @@ class Deliveries:
 
     def hold(self, delivery: Delivery, until_unix_ns: int) -> None:
         """Send it then, and not before: it is silenced. That is no try."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(_of(delivery).values(due_unix_ns=until_unix_ns, error=SILENCED))
 
     def drop(self, delivery: Delivery, why: str, at_ns: int) -> None:
         """Never send it."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(_of(delivery).values(due_unix_ns=None, error=why))
             session.add(_not_told(delivery, why, at_ns))
 
     def failed(self, delivery: Delivery, error: str, due_unix_ns: int | None, at_ns: int) -> None:
         """It did not get through; `due_unix_ns` is when it is tried again, None: never."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(
                 _of(delivery).values(error=error, due_unix_ns=due_unix_ns, tries=delivery.tries + 1)
             )

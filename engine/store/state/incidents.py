@@ -13,13 +13,16 @@ from tailburn.engine.incidents import Event, Happened, Incident, Life, Member, M
 from tailburn.engine.slo.burn import Severity
 from tailburn.engine.store.state.alerts import alert_key, evaluated_ns, flip_of, named
 from tailburn.engine.store.state.database import State
+from tailburn.engine.store.state.lease import is_held
 from tailburn.engine.store.state.models import (
     DeliveryRow,
     FlipRow,
     IncidentAlert,
     IncidentEvent,
     IncidentRow,
+    LeaseRow,
 )
+from tailburn.engine.store.state.taking_up import taken_up
 
 MOST_FLIPS = 1_000
 """So many changes of alerts are taken in at once."""
@@ -35,8 +38,10 @@ Decide = Callable[[Sequence[Incident], Sequence[Flip], int], Decided]
 class Incidents:
     """What is handed out are copies."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, holder: str | None = None) -> None:
+        """`holder`: of the lease that has to be held to take in changes; None: there is none."""
         self._state = state
+        self._holder = holder
 
     def advance(
         self, back_ns: int, settles_ns: int, decide: Decide, now_unix_ns: int
@@ -49,22 +54,27 @@ class Incidents:
         nothing to decide. Raises `DBAPIError`.
         """
         with self._state.reading() as session:
-            if not _is_waiting(session, settles_ns):
+            if not (self._is_new(session) or _is_waiting(session, settles_ns)):
                 return None
-        with self._state.writing() as session:
-            rows = list(session.scalars(_UNDELIVERED.limit(MOST_FLIPS)))
-            flips = [flip_of(row) for row in rows]
-            known_ns = evaluated_ns(session) or 0
-            if len(rows) == MOST_FLIPS:  # more may follow: all is known up to the last of these
-                known_ns = flips[-1].at_ns
+        with self._state.writing(shared=True) as session:
+            if self._holder is None:
+                flips, known_ns = _taken_in(session)
+            else:
+                lease = is_held(session, self._holder)
+                if lease is None:
+                    return None
+                flips, known_ns = _taken_in_by(session, lease)
             incidents = _read(session, _is_live(known_ns - back_ns))
             decided = decide(incidents, flips, known_ns)
             _write(session, *decided, now_unix_ns)
-            ids = [row.id for row in rows]
-            session.execute(
-                update(FlipRow).where(FlipRow.id.in_(ids)).values(delivered_ns=known_ns)
-            )
         return decided
+
+    def _is_new(self, session: Session) -> bool:
+        """Whether it has not taken up yet what the holder before it left."""
+        if self._holder is None:
+            return False
+        lease = session.scalar(select(LeaseRow).where(LeaseRow.holder == self._holder))
+        return lease is not None and lease.taken_up_term < lease.term
 
     def all(
         self, since_ns: int | None = None, is_open: bool | None = None, most: int | None = None
@@ -94,7 +104,7 @@ class Incidents:
 
         None where there is none of this number. What `decide` raises leaves all as it was.
         """
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             found = _read(session, IncidentRow.id == number)
             if not found:
                 return None
@@ -110,7 +120,7 @@ class Incidents:
             old = list(session.scalars(asked.order_by(IncidentRow.id).limit(most)))
         if not old:
             return
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             for table in (DeliveryRow, IncidentEvent, IncidentAlert):
                 session.execute(delete(table).where(table.incident_id.in_(old)))
             session.execute(delete(IncidentRow).where(IncidentRow.id.in_(old)))
@@ -128,6 +138,26 @@ def _is_waiting(session: Session, settles_ns: int) -> bool:
         IncidentRow.quiet_ns <= (evaluated_ns(session) or 0) - settles_ns,
     )
     return session.scalar(quiet.limit(1)) is not None
+
+
+def _taken_in(session: Session) -> tuple[list[Flip], int]:
+    """The oldest changes that nobody took in, and up to when there are no others."""
+    rows = list(session.scalars(_UNDELIVERED.limit(MOST_FLIPS)))
+    flips = [flip_of(row) for row in rows]
+    known_ns = evaluated_ns(session) or 0
+    if len(rows) == MOST_FLIPS:  # more may follow
+        known_ns = flips[-1].at_ns
+    ids = [row.id for row in rows]
+    session.execute(update(FlipRow).where(FlipRow.id.in_(ids)).values(delivered_ns=known_ns))
+    return flips, known_ns
+
+
+def _taken_in_by(session: Session, lease: LeaseRow) -> tuple[list[Flip], int]:
+    """The same; at first all in which incidents differ from what is seen here."""
+    if lease.taken_up_term == lease.term:
+        return _taken_in(session)
+    lease.taken_up_term = lease.term
+    return taken_up(session), evaluated_ns(session) or 0
 
 
 def _is_live(since_ns: int) -> Any:

@@ -1,5 +1,7 @@
 """Every table of the state database. Times are ns since the epoch, `_ns`."""
 
+from typing import Any, Final
+
 from sqlalchemy import (
     BigInteger,
     Float,
@@ -26,6 +28,17 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+SHARED_TABLES: Final = "shared"
+"""Stands for the schema of what several services have together, where they do."""
+
+
+class SharedBase(Base):
+    """What services that stand by for each other have together: of two one tells people."""
+
+    __abstract__ = True
+    __table_args__: Any = {"schema": SHARED_TABLES}  # noqa: RUF012
 
 
 class Token(Base):
@@ -149,7 +162,7 @@ class Covered(Base):
     end_ns: Mapped[int] = mapped_column(BigInteger)
 
 
-class IncidentRow(Base):
+class IncidentRow(SharedBase):
     """Alerts that belong together, and how that stands; `engine.incidents` has its words."""
 
     __tablename__ = "incidents"
@@ -165,10 +178,13 @@ class IncidentRow(Base):
     resolved_ns: Mapped[int | None] = mapped_column(BigInteger)
     reopened: Mapped[int]
 
-    __table_args__ = (Index("ix_incidents_resolved_ns", "resolved_ns"),)
+    __table_args__ = (
+        Index("ix_incidents_resolved_ns", "resolved_ns"),
+        {"schema": SHARED_TABLES},
+    )
 
 
-class IncidentAlert(Base):
+class IncidentAlert(SharedBase):
     """A stretch in which an alert of an incident fired."""
 
     __tablename__ = "incident_alerts"
@@ -186,7 +202,7 @@ class IncidentAlert(Base):
     ended_ns: Mapped[int | None] = mapped_column(BigInteger)
 
 
-class IncidentEvent(Base):
+class IncidentEvent(SharedBase):
     """A line of an incident's timeline. Rows are added, and forgotten with their incident."""
 
     __tablename__ = "incident_events"
@@ -199,15 +215,15 @@ class IncidentEvent(Base):
     text: Mapped[str]
 
 
-class DeliveryRow(Base):
+class DeliveryRow(SharedBase):
     """A message of an incident on its way through one channel."""
 
     __tablename__ = "deliveries"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     incident_id: Mapped[int] = mapped_column(ForeignKey(IncidentRow.id), index=True)
-    message: Mapped[str] = mapped_column(String(160), unique=True)  # its idempotency key
-    channel: Mapped[str] = mapped_column(String(64))
+    message: Mapped[str] = mapped_column(unique=True)  # its idempotency key
+    channel: Mapped[str]  # as the settings have it, which may name a file anywhere
     what: Mapped[str] = mapped_column(String(16))
     severity: Mapped[str] = mapped_column(String(16))
     page: Mapped[str]  # all that is sent, as JSON; empty until it is worded
@@ -225,10 +241,11 @@ class DeliveryRow(Base):
             sqlite_where=text("due_unix_ns IS NOT NULL"),
             postgresql_where=text("due_unix_ns IS NOT NULL"),
         ),
+        {"schema": SHARED_TABLES},
     )
 
 
-class SilenceRow(Base):
+class SilenceRow(SharedBase):
     """A time in which nobody is told of what its matchers name."""
 
     __tablename__ = "silences"
@@ -241,7 +258,7 @@ class SilenceRow(Base):
     why: Mapped[str]
 
 
-class ChangeRow(Base):
+class ChangeRow(SharedBase):
     """A change of the fleet; told twice, it is written once."""
 
     __tablename__ = "changes"
@@ -257,3 +274,28 @@ class ChangeRow(Base):
     where: Mapped[str]  # dimensions and their values, as JSON
     who: Mapped[str] = mapped_column(String(128))
     link: Mapped[str] = mapped_column(String(2048))
+
+
+class LeaseRow(SharedBase):
+    """Who tells people, of several services: the one that says so, until it is silent too long."""
+
+    __tablename__ = "leases"
+
+    what: Mapped[str] = mapped_column(String(16), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(32))  # a life of a service
+    term: Mapped[int]  # one more with each holder
+    taken_up_term: Mapped[int]  # the last whose holder has taken up what the one before left
+    until_unix_ns: Mapped[int] = mapped_column(BigInteger)  # by the clock of the database
+
+
+class ServiceRow(SharedBase):
+    """A life of one of several services, as it says itself how it stands."""
+
+    __tablename__ = "services"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(256))  # the host that it is on, and its web port
+    began_unix_ns: Mapped[int] = mapped_column(BigInteger)  # these two by the database's clock
+    seen_unix_ns: Mapped[int] = mapped_column(BigInteger)
+    evaluated_ns: Mapped[int | None] = mapped_column(BigInteger)
+    covered_ratio: Mapped[float] = mapped_column(Float)  # of the last 24 h, in which it counted

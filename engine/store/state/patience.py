@@ -13,5 +13,11 @@ SILENT_S: Final = 15.0
 IDLE_S: Final = 30.0
 """The server undoes a transaction whose client says nothing for so long, and frees its lock."""
 
+SHARED_IDLE_S: Final = 5.0
+"""The same for one that writes what is shared: another service waits for it to take over."""
+
 WRITES: Final = "tailburn_writes"
-"""The execution option of a connection whose transactions write."""
+"""The execution option of a connection whose transactions write: `OWN`, or `SHARED` as well."""
+
+OWN: Final = "own"
+SHARED: Final = "shared"

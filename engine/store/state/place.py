@@ -11,6 +11,7 @@ from tailburn.engine.store.state.address import (
     new_schema,
     parse_address,
     schema_in,
+    shared_schema,
 )
 from tailburn.engine.store.state.database import state_path
 from tailburn.engine.store.state.schema import StateError
@@ -18,13 +19,17 @@ from tailburn.engine.store.state.schema import StateError
 _NOT_BEGUN: Final = "tailburn_none"
 
 
-def place_of(store: Path, url: str = "") -> Path | Postgres:
-    """The file where `url` is empty; a store without an id gets one. Raises StateError."""
+def place_of(store: Path, url: str = "", pair: str = "") -> Path | Postgres:
+    """The file where `url` is empty; a store without an id gets one. Raises StateError.
+
+    `pair`: the name of what it shares with another service; only in a database.
+    """
     if not url:
         return state_path(store)
     address = _parsed(url)
     try:
-        return Postgres(address, schema_in(store) if _has_id(store) else new_schema(store))
+        own = schema_in(store) if _has_id(store) else new_schema(store)
+        return Postgres(address, own, shared_schema(pair) if pair else "")
     except OSError as error:
         raise StateError(f"{store / ID_FILE}: can't be opened: {error.strerror}") from error
 

@@ -5,6 +5,7 @@ which gives each transaction another connection, does no harm.
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -13,10 +14,14 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from tailburn.engine.store.state.address import Postgres
+from tailburn.engine.store.state.models import SHARED_TABLES
 from tailburn.engine.store.state.patience import (
     BUSY_TIMEOUT_S,
     CONNECT_S,
     IDLE_S,
+    OWN,
+    SHARED,
+    SHARED_IDLE_S,
     SILENT_S,
     STATEMENT_S,
     WRITES,
@@ -59,8 +64,14 @@ def postgres_engine(place: Postgres) -> Engine:
         max_overflow=MOST_OPEN - KEPT_OPEN,
         pool_timeout=BUSY_TIMEOUT_S,
         pool_pre_ping=True,  # a server that was away and is back costs no error
+        execution_options={"schema_translate_map": {SHARED_TABLES: place.shared or None}},
     )
-    reads, writes = _reads(place.schema), _writes(place.schema)
+    shared = [schema for schema in (place.schema, place.shared) if schema]
+    begins = {
+        None: _reads(place.schema),
+        OWN: _writes(place.schema, [place.schema], IDLE_S),
+        SHARED: _writes(place.schema, shared, SHARED_IDLE_S),
+    }
 
     @event.listens_for(engine, "do_connect")
     def connect(dialect: object, record: object, given: Any, named: Any) -> BoundedConnection:
@@ -68,8 +79,8 @@ def postgres_engine(place: Postgres) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        is_writer = connection.get_execution_options().get(WRITES, False)
-        connection.exec_driver_sql(writes if is_writer else reads).close()
+        writes = connection.get_execution_options().get(WRITES)
+        connection.exec_driver_sql(begins[writes]).close()
 
     return engine
 
@@ -81,23 +92,24 @@ def make_schema(connection: Connection, schema: str) -> None:
 
 
 def _reads(schema: str) -> str:
-    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_limits(schema)}"
+    limits = _limits(schema, IDLE_S)
+    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {limits}"
 
 
-def _writes(schema: str) -> str:
+def _writes(schema: str, locked: Sequence[str], idle_s: float) -> str:
+    """Of writers of several schemas each locks its own first, so none waits for another's."""
     # Whatever was committed while it waited for the lock is seen: no snapshot is older than that.
-    return (
-        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; "
-        f"{_limits(schema)}; SELECT pg_advisory_xact_lock({_lock_of(schema)})"
-    )
+    locks = "".join(f"; SELECT pg_advisory_xact_lock({_lock_of(each)})" for each in locked)
+    limits = _limits(schema, idle_s)
+    return f"SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; {limits}{locks}"
 
 
-def _limits(schema: str) -> str:
+def _limits(schema: str, idle_s: float) -> str:
     return (
         f'SET LOCAL search_path TO "{schema}"; '
         f"SET LOCAL lock_timeout = {_ms(BUSY_TIMEOUT_S)}; "
         f"SET LOCAL statement_timeout = {_ms(STATEMENT_S)}; "
-        f"SET LOCAL idle_in_transaction_session_timeout = {_ms(IDLE_S)}"
+        f"SET LOCAL idle_in_transaction_session_timeout = {_ms(idle_s)}"
     )
 
 

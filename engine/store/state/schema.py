@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
-NEWEST: Final = "0005"
+NEWEST: Final = "0006"
 """The newest migration. A schema that has it needs no Alembic, whose loading delays a start."""
 
 

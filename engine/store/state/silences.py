@@ -21,7 +21,7 @@ class Silences:
 
     def add(self, silence: Silence) -> Silence:
         """Write it down; the same with its number."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             row = SilenceRow(
                 matchers=json.dumps(silence.matchers),
                 starts_unix_ns=silence.starts_unix_ns,
@@ -42,7 +42,7 @@ class Silences:
 
     def end(self, number: int, now_unix_ns: int) -> Silence | None:
         """It holds no longer than now, and what it held is due; None: none of this number."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             row = session.get(SilenceRow, number)
             if row is None:
                 return None
@@ -53,7 +53,7 @@ class Silences:
 
     def forget(self, before_unix_ns: int) -> None:
         """Remove those that ended before a time."""
-        with self._state.writing() as session:
+        with self._state.writing(shared=True) as session:
             session.execute(delete(SilenceRow).where(SilenceRow.ends_unix_ns < before_unix_ns))
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
+from tailburn.engine.store.state.models import SHARED_TABLES
 from tailburn.engine.store.state.patience import BUSY_TIMEOUT_S, WRITES
 from tailburn.engine.store.state.schema import StateError
 
@@ -21,7 +22,11 @@ def sqlite_engine(path: Path) -> Engine:
     except OSError as error:
         raise StateError(f"{path}: can't be opened: {error.strerror}") from error
     url = URL.create("sqlite", database=str(path))
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_TIMEOUT_S},
+        execution_options={"schema_translate_map": {SHARED_TABLES: None}},
+    )
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
@@ -59,5 +64,5 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _on_begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
+    writes = connection.get_execution_options().get(WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
