@@ -1,12 +1,12 @@
 """The gate in front of the web port, for everything an ASGI application serves."""
 
-import json
 from typing import Final
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
+from tailburn.app.web_problems import problem
 from tailburn.collector.doors.access import Gate, Refusal, Scope
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})  # probes carry no token; these tell no data
@@ -17,7 +17,7 @@ class Guard:
     """ASGI middleware: reading needs scope `read`, everything else `respond`.
 
     The tenant is left in `request.state.tenant`; as a middleware it can't be forgotten on a
-    route. Refusals are 401 or 403 with `{"detail": …}`, as FastAPI's own errors are.
+    route. Refusals are 401 or 403 with problem details, as all errors are.
     """
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
@@ -61,10 +61,6 @@ async def _refuse(refusal: Refusal, scope: AsgiScope, receive: Receive, send: Se
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.reason[:120]})
         return
-    body = json.dumps({"detail": refusal.reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if not refusal.known:
-        headers.append((b"www-authenticate", b'Bearer realm="tailburn"'))
-    status = 403 if refusal.known else 401
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    headers = {} if refusal.known else {"www-authenticate": 'Bearer realm="tailburn"'}
+    answer = problem(403 if refusal.known else 401, refusal.reason, headers)
+    await answer(scope, receive, send)

@@ -17,7 +17,7 @@ from tailburn.alerts.incidents.places import places_of
 from tailburn.alerts.incidents.telling import Ways, told
 from tailburn.app.paging.silencing import Silencing
 from tailburn.app.pairing import Pairing
-from tailburn.engine.incidents import Happened, Incident, Step
+from tailburn.engine.incidents import Event, Happened, Incident, Step
 from tailburn.engine.slo.model import Slo
 from tailburn.engine.store.state.changes import Changes
 from tailburn.engine.store.state.database import State, reason_of
@@ -60,6 +60,8 @@ class IncidentKeeping:
         self.silences = Silences(database)
         self.changes = Changes(database)
         self.silencing = Silencing(self.incidents, self.deliveries, self.silences, place_of)
+        self.heard = 0
+        """Counts up with each word of an Alertmanager: somebody may have done something there."""
         self._ways = ways
         self._wall_ns = wall_ns
         self._kept_ns = kept_ns
@@ -99,6 +101,15 @@ class IncidentKeeping:
             return [Step(after, step.event)], messages
 
         return self.incidents.change(number, decide, self._wall_ns())
+
+    def hear(self, number: int, text: str, at_ns: int) -> None:
+        """Note whom an Alertmanager told of an incident; the same words in a row are one."""
+        self.heard += 1
+        told = [e for e in self.incidents.timeline(number) if e.what is Happened.TOLD]
+        if told and told[-1].text == text:
+            return
+        event = Event(at_ns, Happened.TOLD, text)
+        self.incidents.change(number, lambda i: ([Step(i, event)], []), self._wall_ns())
 
     def of(self, number: int) -> Sequence[Delivery]:
         """The messages that tell of an incident."""

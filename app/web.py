@@ -4,11 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from sqlalchemy.exc import DBAPIError
 from starlette.types import ASGIApp
 
 from tailburn.app.answers.alerts import alert_rows
@@ -34,14 +32,15 @@ from tailburn.app.options import BASELINE_BY, BASELINE_CLOCKS, BASELINE_OVER
 from tailburn.app.scaling_series import scaling_text
 from tailburn.app.slo_series import SloSeries
 from tailburn.app.tenants import selected_tenants
+from tailburn.app.web_alertmanager import alertmanager_routes
 from tailburn.app.web_changes import change_routes
 from tailburn.app.web_incidents import incident_routes
 from tailburn.app.web_json import Rows, json_answer
 from tailburn.app.web_pair import pair_routes
+from tailburn.app.web_problems import add_problems
 from tailburn.app.web_silences import silence_routes
 from tailburn.collector.doors.access import Gate
-from tailburn.engine.store.api import Store, StoreError
-from tailburn.engine.store.state.database import reason_of
+from tailburn.engine.store.api import Store
 
 MAX_REQUESTS = 10_000
 
@@ -73,11 +72,10 @@ def web_app(behind: Behind) -> ASGIApp:
     slos = behind.evaluating.slos
     app.include_router(incident_routes(behind.incidents, slos, behind.gate, behind.now_ns))
     app.include_router(silence_routes(behind.incidents, behind.gate))
+    app.include_router(alertmanager_routes(behind.incidents, slos, behind.gate, behind.now_ns))
     app.include_router(pair_routes(behind.incidents, behind.gate))
     app.include_router(change_routes(behind.incidents.changes, behind.gate, behind.now_ns))
-    app.add_exception_handler(UserError, _bad_request)
-    app.add_exception_handler(StoreError, _bad_request)
-    app.add_exception_handler(DBAPIError, _away)
+    add_problems(app)
     return Guard(app, behind.gate)
 
 
@@ -216,16 +214,3 @@ def _scraper(request: Request) -> Scraper:
     """Tells one scraper from another: two Prometheus scrape by turns, and somebody looks on."""
     host, port = request.client or ("", 0)
     return Scraper(f"{host} {request.headers.get('user-agent', '')}", port)
-
-
-async def _away(request: Request, error: Exception) -> Response:
-    """The state database; telemetry is taken all the same."""
-    assert isinstance(error, DBAPIError)
-    body = msgspec.json.encode({"detail": f"the state database is away: {reason_of(error)}"})
-    return Response(body, 503, media_type="application/json", headers={"retry-after": "5"})
-
-
-async def _bad_request(request: Request, error: Exception) -> Response:
-    lines = error.lines if isinstance(error, UserError) else (str(error),)
-    body = msgspec.json.encode({"detail": "; ".join(lines)})
-    return Response(body, 400, media_type="application/json")

@@ -12,7 +12,7 @@ from tailburn.app.answers.question import question
 from tailburn.app.guard import seen_tenant
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.tenants import selected_tenants
-from tailburn.app.web_json import Number, json_answer
+from tailburn.app.web_json import Before, Number, json_answer
 from tailburn.collector.doors.access import Gate
 from tailburn.engine.incidents import Incident
 from tailburn.engine.slo.model import Slo
@@ -48,9 +48,10 @@ def incident_routes(
         all: bool = False,
         since: str | None = None,
         limit: Annotated[int, Query(ge=1, le=MOST_INCIDENTS)] = 1_000,
+        before: Before | None = None,
     ) -> Response:
         since_ns = question(since, None, None, (), now_ns()).window.since_ns
-        some = keeping.incidents.all(since_ns, None if all else True, limit)
+        some = keeping.incidents.all(since_ns, None if all else True, limit, before)
         return json_answer(
             [incident_row(i) for i in seen_by(seen_tenant(request, gate), some, tenants)]
         )

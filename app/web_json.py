@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Path, Response
+from fastapi import Path, Query, Response
 
 Rows = Iterable[Mapping[str, Any]]
 
 Number = Annotated[int, Path(ge=1, lt=2**31)]
 """Of an incident or a silence, as people call it."""
+
+Before = Annotated[int, Query(ge=1, lt=2**31)]
+"""The page before: of numbers lower than this one, the lowest that the last answer has."""
 
 
 def json_answer(answer: Rows | Mapping[str, Any]) -> Response:

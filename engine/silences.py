@@ -14,6 +14,8 @@ class Silence:
     why: str
     id: int | None = None
     """As people call it; none before it is written down."""
+    origin: str = ""
+    """Where else it was made, and what that calls it; empty: here."""
 
     def is_active(self, now_unix_ns: int) -> bool:
         return self.starts_unix_ns <= now_unix_ns < self.ends_unix_ns

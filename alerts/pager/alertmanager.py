@@ -13,6 +13,7 @@ from typing import Any, Final
 from tailburn.alerts.pager.http import Poster
 from tailburn.engine.evaluation.windows import MINUTE_NS
 
+ALERTNAME: Final = "TailburnIncident"
 RESEND_NS: Final = 30_000_000_000
 LASTS_NS: Final = 4 * RESEND_NS
 """So long an alert lasts that is not told of again, as Prometheus has it."""

@@ -13,6 +13,8 @@ from tailburn.engine.silences import Silence
 
 Labels = Mapping[str, str]
 
+INCIDENT_LABEL: Final = "incident"
+"""An incident's number, which tells it from others for silences and for Alertmanager."""
 MOST_MATCHERS: Final = 20
 MOST_PATTERN: Final = 500
 MOST_LASTS_NS: Final = 366 * 86_400_000_000_000
@@ -99,7 +101,7 @@ def silenced_until_ns(
     ]
     ends = []
     for member in members:
-        labels = labels_of(member, place_of)
+        labels = {**labels_of(member, place_of), INCIDENT_LABEL: str(incident.id)}
         kept = [ns for matchers, ns in active if all(m.matches(labels) for m in matchers)]
         if not kept:
             return None

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tailburn.alerts.pager.alertmanager import Alertmanager
+from tailburn.alerts.pager.alertmanager import ALERTNAME, Alertmanager
 from tailburn.alerts.pager.email import Email, Server
 from tailburn.alerts.pager.http import Poster
 from tailburn.alerts.pager.page import Channel
 from tailburn.alerts.pager.pagerduty import EVENTS_URL, PagerDuty
 from tailburn.alerts.pager.slack import Slack
 from tailburn.alerts.pager.webhook import Webhook
+from tailburn.alerts.silences.theirs import TheirSilences
 from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
 
@@ -26,6 +27,8 @@ class People:
 
     channels: Sequence[Channel]
     alertmanagers: Sequence[Alertmanager]
+    silences: Sequence[TheirSilences] = ()
+    """Of the same Alertmanagers."""
     heartbeat: Poster | None = None
 
     def close(self) -> None:
@@ -33,6 +36,8 @@ class People:
             channel.close()
         for alertmanager in self.alertmanagers:
             alertmanager.close()
+        for silences in self.silences:
+            silences.close()
         if self.heartbeat is not None:
             self.heartbeat.close()
 
@@ -41,7 +46,9 @@ def people_of(settings: Settings) -> People:
     """Raises UserError for a way or an address that is none, and a file without a secret."""
     ways = dict.fromkeys([*settings.page_to, *settings.ticket_to])
     channels = [_channel(settings, way) for way in ways]
-    return People(channels, _alertmanagers(settings), _heartbeat(settings))
+    alertmanagers = _alertmanagers(settings)
+    silences = [TheirSilences(url, ALERTNAME) for url in settings.alertmanagers]
+    return People(channels, alertmanagers, silences, _heartbeat(settings))
 
 
 @contextmanager

@@ -9,14 +9,16 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
-from tailburn.alerts.pager.alertmanager import ENDED_NS, RESEND_NS, Alertmanager, Sent
+from tailburn.alerts.pager.alertmanager import ALERTNAME, ENDED_NS, RESEND_NS, Alertmanager, Sent
 from tailburn.alerts.pager.http import Poster
 from tailburn.alerts.pager.page import DeliveryError, Page
 from tailburn.alerts.pager.pager import Pager
 from tailburn.alerts.pager.text import text, title
+from tailburn.alerts.silences.matching import INCIDENT_LABEL
 from tailburn.app.incident_keeping import IncidentKeeping
 from tailburn.app.paging.channels import People
 from tailburn.app.paging.facts import Facts
+from tailburn.app.paging.heeding import Heeding
 from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.incidents import Incident, What
 from tailburn.engine.names import SEVERITY_LABEL, SLO_LABEL, TEAM_LABEL
@@ -25,7 +27,6 @@ from tailburn.engine.store.state.deliveries import Delivery
 
 log = logging.getLogger(__name__)
 
-ALERTNAME: Final = "TailburnIncident"
 BEAT_NS: Final = MINUTE_NS
 _STEP_S: Final = 0.5
 
@@ -70,7 +71,7 @@ def labels(incident: Incident) -> dict[str, str]:
     first = incident.members[0].key
     return {
         "alertname": ALERTNAME,
-        "incident": str(incident.id),
+        INCIDENT_LABEL: str(incident.id),
         SLO_LABEL: first.slo,
         TEAM_LABEL: incident.where.get(TEAM_LABEL, ""),
         **dict(first.by),
@@ -188,6 +189,9 @@ class Paging:
             yield channel.name, Pager(channel, deliveries, word, self._now_ns, wanted, leads).step
         for one in self._people.alertmanagers:
             yield one.name, Refreshing(one, self._keeping, self._wording).step
+        for theirs in self._people.silences:
+            heeding = Heeding(theirs, self._keeping, self._now_ns)
+            yield f"{theirs.name}, silences", heeding.step
         if self._people.heartbeat is not None:
             yield "heartbeat", Beating(self._people.heartbeat, self._is_well).step
 

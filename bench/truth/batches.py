@@ -49,6 +49,7 @@ def batches(todo: Sequence[Cell], workload: str | None, warm_days: dict[float, i
     shared: dict[str, list[Cell]] = {}
     for cell in todo:
         of = f"{cell.fleet(given)}|{cell.profile(given).name}|{cell.per_s}|{cell.seed}"
+        of += f"|{cell.shape(DAY * MINUTE_NS)}"
         shared.setdefault(hashlib.sha256(of.encode()).hexdigest()[:16], []).append(cell)
     made = [
         Batch(key, warm_days[some[0].per_s] * DAY, tuple(some), workload)

@@ -67,7 +67,9 @@ def warm_up(cell: Cell, given: Profile | None, minutes: int) -> Warm:
     """Run a fleet without faults for so long, heard by all."""
     begun = time.process_time()
     fleet, profile = cell.fleet(given), cell.profile(given)
-    motion = Motion(Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed, BEGIN_S))
+    shape = cell.shape(minutes * MINUTE_NS)
+    plan = Plan(fleet, (Traffic(profile, cell.per_s),), cell.seed, BEGIN_S, shape=shape)
+    motion = Motion(plan)
     systems = [*naive(), Ours(fleet)]
     for told in Listening(fleet, (), cell.seed).run(motion, minutes):
         for system in systems:

@@ -13,7 +13,7 @@ from tailburn.lab.fleet import Fleet
 from tailburn.lab.run import Traffic
 from tailburn.lab.run.compose import with_room
 from tailburn.lab.score.minutes import MINUTE_NS
-from tailburn.lab.workload import Profile
+from tailburn.lab.workload import Change, Profile
 
 LEAD: Final = 60
 """Minutes of a run before its fault; so many of it, so many after."""
@@ -52,6 +52,11 @@ class Cell:
     def profile(self, given: Profile | None) -> Profile:
         """Who asks: the workload handed in, or the one that it needs."""
         return given or self._of.profile()
+
+    def shape(self, until_ns: int) -> tuple[Change, ...]:
+        """What its traffic does by itself, before anything is broken."""
+        one = self._of
+        return one.shape(until_ns, self.seed) if isinstance(one, Scenario) else ()
 
     def fleet(self, given: Profile | None) -> Fleet:
         """The fleet it runs on, with room for its clients."""

@@ -3,9 +3,11 @@
 from math import ceil
 from typing import Final
 
+import numpy as np
+
 from tailburn.lab.faults.capacity import roomy, waves
 from tailburn.lab.faults.needs import for_mondays
-from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Site
+from tailburn.lab.faults.scenario import Broken, Confusable, Scenario, Shape, Site
 from tailburn.lab.workload import Change
 from tailburn.lab.workload.figures import FIGURES
 
@@ -13,6 +15,8 @@ S: Final = 10**9
 HOUR_NS: Final = 3_600 * S
 STEP_NS: Final = 300 * S
 NIGHT_STEP_NS: Final = 600 * S
+PROMPTS_GROW: Final = 2.5
+ANSWERS_GROW: Final = 4.0
 
 
 def week_level(at_ns: int) -> float:
@@ -66,19 +70,37 @@ N1 = Scenario(
 
 
 def _drift(site: Site, knob: str, factor: float) -> tuple[Change, ...]:
+    return _drifting(knob, factor, site.start_ns, site.end_ns)
+
+
+def _drifting(knob: str, factor: float, start_ns: int, end_ns: int) -> tuple[Change, ...]:
     """A factor that grows over the first half of the time, step by step, and stays."""
     steps = 10
-    half = (site.end_ns - site.start_ns) // 2
+    half = (end_ns - start_ns) // 2
     changes = []
     for i in range(steps):
-        start = site.start_ns + half * i // steps
-        until = site.start_ns + half * (i + 1) // steps if i < steps - 1 else site.end_ns
+        start = start_ns + half * i // steps
+        until = start_ns + half * (i + 1) // steps if i < steps - 1 else end_ns
         changes.append(Change(knob, 1.0 + (factor - 1.0) * (i + 1) / steps, start, until))
     return tuple(changes)
 
 
+def _every_day(knob: str, factor: float) -> Shape:
+    """The same once a day, for an hour that the seed draws."""
+
+    def shape(until_ns: int, seed: int) -> tuple[Change, ...]:
+        draw = np.random.default_rng(seed)
+        changes: list[Change] = []
+        for day_ns in range(0, until_ns, 24 * HOUR_NS):
+            start = day_ns + int(draw.integers(24)) * HOUR_NS
+            changes += _drifting(knob, factor, start, start + HOUR_NS)
+        return tuple(change for change in changes if change.end_ns <= until_ns)
+
+    return shape
+
+
 def _longer_prompts(site: Site) -> Broken:
-    return Broken(changes=_drift(site, "prompt_factor", site.by(1.5, 2.0, 2.5)))
+    return Broken(changes=_drift(site, "prompt_factor", site.by(1.5, 2.0, PROMPTS_GROW)))
 
 
 N2 = Scenario(
@@ -86,9 +108,10 @@ N2 = Scenario(
     name="longer-prompts",
     title="Prompts grow: another mix of work",
     broken="nothing; prompts drift to 1.5, 2, 2.5 times their tokens over half the time (weak, "
-    "medium, strong), on a fleet with room for it",
+    "medium, strong), on a fleet with room for it, as they do for an hour of each day before",
     expect="TTFT up with the uncached tokens of a request, prefill as long as they predict; TPOT "
-    "up a little by the share of prefill in steps. Arrivals flat, SLOs met.",
+    "up a little by the share of prefill in steps. Arrivals flat; SLOs met that "
+    "were made of such days. An SLO without room for it burns, and that is no false page.",
     why="More tokens are more work; nothing does it slower.",
     confusable=(
         Confusable("S7", "a throttled clock prefills the same tokens slower; here the time of a "
@@ -101,12 +124,13 @@ N2 = Scenario(
     cause="none: longer prompts",
     breaks=_longer_prompts,
     base=roomy,
+    shape=_every_day("prompt_factor", PROMPTS_GROW),
     pages=False,
 )  # fmt: skip
 
 
 def _longer_outputs(site: Site) -> Broken:
-    return Broken(changes=_drift(site, "output_factor", site.by(2.0, 3.0, 4.0)))
+    return Broken(changes=_drift(site, "output_factor", site.by(2.0, 3.0, ANSWERS_GROW)))
 
 
 N3 = Scenario(
@@ -114,8 +138,10 @@ N3 = Scenario(
     name="longer-outputs",
     title="Answers grow: another mix of work",
     broken="nothing; answers drift to 2, 3, 4 times their tokens over half the time (weak, medium, "
-    "strong; never above a client's max_tokens), on a fleet with room for it",
-    expect="Batches and E2E up, TTFT about as ever, TPOT up as the batch predicts. SLOs met.",
+    "strong; never above a client's max_tokens), on a fleet with room for it, as they do for an "
+    "hour of each day before",
+    expect="Batches and E2E up, TTFT about as ever, TPOT up as the batch predicts; SLOs met that "
+    "were made of such days.",
     why="Requests stay longer, so more of them decode at once; a step is as long as its batch.",
     confusable=(
         Confusable("S6", "one tenant's long contexts fill the cache; here all tenants' answers are "
@@ -128,6 +154,7 @@ N3 = Scenario(
     cause="none: longer outputs",
     breaks=_longer_outputs,
     base=roomy,
+    shape=_every_day("output_factor", ANSWERS_GROW),
     pages=False,
 )  # fmt: skip
 

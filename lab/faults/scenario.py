@@ -53,6 +53,15 @@ Affected = Mapping[str, Sequence[str]]
 WORKLOAD: Final = "azure-conv"
 
 
+Shape = Callable[[int, int], tuple[Change, ...]]
+"""What the traffic does by itself until an instant (ns), by a seed: no fault, and known of it."""
+
+
+def even(until_ns: int, seed: int) -> tuple[Change, ...]:
+    """Nothing beyond what its profile says."""
+    return ()
+
+
 def usual() -> Profile:
     """The traffic that a scenario has unless it needs another."""
     return named(WORKLOAD)
@@ -137,6 +146,8 @@ class Scenario:
     needs: tuple[Need, ...] = ()
     base: Callable[[float], Fleet] = standard
     traffic: Callable[[], Profile] = usual
+    shape: Shape = even
+    """Of the time before it."""
     pages: bool = True
     busy: bool = False
     """It bites only where the fleet is near its cap: begin it in the busy hours."""

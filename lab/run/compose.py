@@ -80,9 +80,18 @@ def compose(
         seed,
         start_s=_start_s(found, begin_ns, at_noon),
         faults=faults,
-        shape=() if thin is None else (Change("arrival_factor", thin.factor, 0, thin.until_ns),),
+        shape=(*_thinned(thin), *_shape(found, begin_ns, seed)),
     )
     return Composed(plan, wiring, found)
+
+
+def _thinned(thin: Thin | None) -> tuple[Change, ...]:
+    return () if thin is None else (Change("arrival_factor", thin.factor, 0, thin.until_ns),)
+
+
+def _shape(scenarios: Sequence[Scenario], until_ns: int, seed: int) -> tuple[Change, ...]:
+    """What the time before them is like."""
+    return tuple(change for each in scenarios for change in each.shape(until_ns, seed))
 
 
 def _start_s(scenarios: Sequence[Scenario], begin_ns: int, at_noon: bool) -> int:

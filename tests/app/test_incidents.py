@@ -127,6 +127,32 @@ def web(tmp_path: Path) -> Iterator[Web]:
 
 
 @pytest.mark.anyio
+async def test_they_are_paged_by_number_the_newest_first(web: Web) -> None:
+    every = [row["id"] for row in (await web.get("/api/incidents")).json()]
+    assert len(every) == 2
+    (last,) = (await web.get("/api/incidents?limit=1")).json()
+    (first,) = (await web.get(f"/api/incidents?limit=1&before={last['id']}")).json()
+    assert [first["id"], last["id"]] == every
+    assert (await web.get(f"/api/incidents?before={first['id']}")).json() == []
+
+
+@pytest.mark.anyio
+async def test_what_is_wrong_is_a_problem_with_its_details(web: Web) -> None:
+    for path, status in (("/api/incidents/99", 404), ("/api/incidents?limit=x", 422),
+                         ("/api/tails?since=never", 400), ("/api/nothing", 404)):  # fmt: skip
+        answer = await web.get(path)
+        told = answer.json()
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.status_code == told["status"] == status and told["detail"] and told["title"]
+    unfit = await web.get("/api/incidents?limit=x")
+    assert unfit.json()["errors"][0]["where"] == "query.limit"
+    refused = await web.get("/api/incidents", None)
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (
+        401, 'Bearer realm="tailburn"',
+    )  # fmt: skip
+
+
+@pytest.mark.anyio
 async def test_it_is_shown_and_acted_on_over_http(web: Web) -> None:
     rows = (await web.get("/api/incidents")).json()
     assert sorted(row["slos"] for row in rows) == [["chat"], ["own"]]

@@ -67,7 +67,7 @@ class Web:
         self.state = open_state(state_path(store))
         self.mixes = MixWatch(slos or [CHAT, OWN])
         self.incidents = IncidentKeeping(slos or [CHAT, OWN], self.state, {}, lambda: now_ns)
-        app = web_app(
+        self.app = web_app(
             Behind(
                 store=ParquetStore(store),
                 gate=TwoTokens(),
@@ -84,7 +84,7 @@ class Web:
                 now_ns=lambda: now_ns,
             )
         )
-        self.transport = httpx.ASGITransport(app)
+        self.transport = httpx.ASGITransport(self.app)
 
     async def get(self, path: str, token: bytes | None = ADMIN) -> httpx.Response:
         headers: Sequence[tuple[bytes, bytes]] = [(b"authorization", token)] if token else []

@@ -77,10 +77,16 @@ class Incidents:
         return lease is not None and lease.taken_up_term < lease.term
 
     def all(
-        self, since_ns: int | None = None, is_open: bool | None = None, most: int | None = None
+        self,
+        since_ns: int | None = None,
+        is_open: bool | None = None,
+        most: int | None = None,
+        before: int | None = None,
     ) -> list[Incident]:
-        """The newest that were not over before a time, oldest first."""
+        """The newest that were not over before a time, oldest first; `before`: of lower numbers."""
         asked = [] if since_ns is None else [_is_live(since_ns)]
+        if before is not None:
+            asked.append(IncidentRow.id < before)
         if is_open is not None:
             asked.append((IncidentRow.life != Life.RESOLVED) == is_open)
         with self._state.reading() as session:

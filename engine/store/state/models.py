@@ -256,6 +256,7 @@ class SilenceRow(SharedBase):
     ends_unix_ns: Mapped[int] = mapped_column(BigInteger, index=True)
     who: Mapped[str] = mapped_column(String(128))
     why: Mapped[str]
+    origin: Mapped[str | None]  # where else it was made; null: here
 
 
 class ChangeRow(SharedBase):

@@ -28,6 +28,7 @@ class Silences:
                 ends_unix_ns=silence.ends_unix_ns,
                 who=silence.who,
                 why=silence.why,
+                origin=silence.origin or None,
             )
             session.add(row)
             session.flush()
@@ -39,6 +40,13 @@ class Silences:
         with self._state.reading() as session:
             rows = session.scalars(asked.order_by(SilenceRow.id.desc()).limit(MOST_KEPT))
             return [_silence(row) for row in rows][::-1]
+
+    def lasts(self, number: int, ends_unix_ns: int) -> None:
+        """It was made longer, or shorter, where it was made."""
+        with self._state.writing(shared=True) as session:
+            row = session.get(SilenceRow, number)
+            if row is not None:
+                row.ends_unix_ns = ends_unix_ns
 
     def end(self, number: int, now_unix_ns: int) -> Silence | None:
         """It holds no longer than now, and what it held is due; None: none of this number."""
@@ -59,4 +67,6 @@ class Silences:
 
 def _silence(row: SilenceRow) -> Silence:
     matchers = tuple(json.loads(row.matchers))
-    return Silence(matchers, row.starts_unix_ns, row.ends_unix_ns, row.who, row.why, row.id)
+    return Silence(
+        matchers, row.starts_unix_ns, row.ends_unix_ns, row.who, row.why, row.id, row.origin or ""
+    )

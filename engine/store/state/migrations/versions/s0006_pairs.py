@@ -1,4 +1,4 @@
-"""Several services of which one tells people; channels named by paths of any length."""
+"""Services of which one tells people; silences made elsewhere; channels with long names."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,6 +14,7 @@ def upgrade() -> None:
     with op.batch_alter_table("deliveries") as deliveries:
         for name, short in _CHANNELS:
             deliveries.alter_column(name, type_=sa.String(), existing_type=short)
+    op.add_column("silences", sa.Column("origin", sa.String))
     op.create_table(
         "leases",
         sa.Column("what", sa.String(16), nullable=False),
@@ -38,6 +39,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("services")
     op.drop_table("leases")
+    with op.batch_alter_table("silences") as silences:
+        silences.drop_column("origin")
     with op.batch_alter_table("deliveries") as deliveries:
         for name, short in _CHANNELS:
             deliveries.alter_column(name, type_=short, existing_type=sa.String())
