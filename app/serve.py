@@ -19,6 +19,7 @@ from opentelemetry.trace import Tracer
 
 from tailburn.app.access import REFRESH_S, Gate, check_exposure
 from tailburn.app.births import Births
+from tailburn.app.changing import EVERY_S, Changing
 from tailburn.app.clock import Clock, TelemetryClock, WallClock
 from tailburn.app.collecting import Collecting, collect
 from tailburn.app.errors import UserError
@@ -250,9 +251,16 @@ class Service:
         beside = [
             asyncio.create_task(self._upkeep(collecting)),
             asyncio.create_task(self._watch_tokens()),
+            asyncio.create_task(self._watch_changes(collecting)),
         ]
         if self._scraper is not None:
             beside.append(asyncio.create_task(self._scraper.run()))
+        if self.settings.changes_kubernetes:
+            from tailburn.app.kubernetes_changes import watch_of
+
+            watch = watch_of(self.settings, self._incidents.changes, self._incidents.leads)
+            stack.push_async_callback(watch.close)
+            beside.append(asyncio.create_task(watch.run()))
         for task in beside:
             stack.push_async_callback(_cancelled, task)
         # What lives from here on lives as long as the service: no collection need look at it.
@@ -299,6 +307,18 @@ class Service:
         while True:
             await asyncio.sleep(REFRESH_S)
             await asyncio.to_thread(self._gate.refresh)
+
+    async def _watch_changes(self, collecting: Collecting) -> None:
+        keeping = self._incidents
+        store, leads = collecting.store, keeping.leads
+        changing = Changing(store, keeping.changes, self._clock.now_ns, leads)
+        while True:
+            await asyncio.sleep(EVERY_S)
+            try:
+                await asyncio.to_thread(changing.step)
+            except Exception:
+                # A row that can't be read must not hide the changes in all others.
+                log.exception("changes can't be read off telemetry; it is tried again")
 
     async def _upkeep(self, collecting: Collecting) -> None:
         """Every minute: tokens that were used, hours that are past, the mix of requests."""

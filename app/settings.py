@@ -133,6 +133,12 @@ class Settings:
     targets_namespace: str | None = _setting(
         Topic.SIGNALS, None, "Only pods of this namespace. A service account may need it."
     )
+    changes_kubernetes: bool = _setting(
+        Topic.SIGNALS,
+        False,
+        "Note what the events of the API server tell of scaling and of pods that end, with the "
+        "service account of this pod.",
+    )
     signals_prometheus: str | None = _setting(
         Topic.SIGNALS, None, "Address of a Prometheus that has metrics of targets: asked for them."
     )

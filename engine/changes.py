@@ -16,6 +16,8 @@ class Kind(StrEnum):
     FIRMWARE = "firmware"
     RESTART = "restart"
     SCALE = "scale"
+    THROTTLE = "throttle"
+    """A GPU that is held back, or free again."""
     OTHER = "other"
 
 
@@ -35,10 +37,14 @@ class Change:
     tenant: str = "default"
     id: int | None = None
     """None before it is written down."""
+    told_as: str = ""
+    """Its key, where what it says may grow; empty: the key is of what it says."""
 
     @property
     def key(self) -> str:
         """The same for what is told twice: 32 hex digits."""
+        if self.told_as:
+            return self.told_as
         told = [self.tenant, self.at_ns, self.kind, self.what, self.old, self.new]
         text = json.dumps([*told, sorted(self.where.items())], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

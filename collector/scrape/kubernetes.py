@@ -1,4 +1,6 @@
-"""Targets by the annotations that pods are given for Prometheus, asked of the API server.
+"""What an API server of Kubernetes is asked: pods that want to be read, and events.
+
+Targets are pods by the annotations that they are given for Prometheus:
 
 `prometheus.io/scrape: "true"`, and `prometheus.io/port`, `/path` and `/scheme` where they differ
 from the first port of a container, `/metrics` and `http`.
@@ -8,7 +10,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -17,6 +19,8 @@ import msgspec
 from tailburn.collector.scrape.errors import DiscoveryError, Reason, ScrapeError
 from tailburn.collector.scrape.fetch import Bounds, asking_json, fetch, new_client
 from tailburn.collector.signals.targets import Target, host_port, target_of
+
+T = TypeVar("T")
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PREFIX: Final = "prometheus.io/"
@@ -60,8 +64,8 @@ class _ListMetadata(msgspec.Struct):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Pods(msgspec.Struct):
-    items: list[_Pod]
+class _List(msgspec.Struct, Generic[T]):
+    items: list[T]
     metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
 
 
@@ -112,37 +116,52 @@ class KubernetesFinder:
         self._namespace = namespace
 
     async def find(self) -> Sequence[Target]:
-        found: list[Target] = []
+        asking = Asking(self._server, self._client, self._namespace)
+        pods = await asking.every("pods", _Pod, fieldSelector="status.phase=Running")
+        return [t for pod in pods if (t := pod_target(pod, self._tenant)) is not None]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Lists of one namespace, or of all."""
+
+    server: ApiServer
+    client: httpx.AsyncClient
+    namespace: str | None = None
+
+    async def every(self, plural: str, form: type[T], **asked: str) -> list[T]:
+        """All of a kind of the core API, page by page. Raises DiscoveryError."""
+        found: list[T] = []
         following = ""
         for _ in range(_MOST_PAGES):
-            pods = await self._page(following)
-            found += (t for pod in pods.items if (t := pod_target(pod, self._tenant)) is not None)
-            following = pods.metadata.continue_
+            more = {"continue": following} if following else {}
+            page = await self._page(plural, form, {"limit": str(_PAGE), **asked, **more})
+            found += page.items
+            following = page.metadata.continue_
             if not following:
                 return found
-        raise DiscoveryError(f"over {_MOST_PAGES * _PAGE:,} pods: want targets_namespace")
+        raise DiscoveryError(f"over {_MOST_PAGES * _PAGE:,} {plural}: want targets_namespace")
 
-    async def _page(self, following: str) -> _Pods:
-        where = f"/namespaces/{quote(self._namespace)}" if self._namespace else ""
-        asked = {"limit": str(_PAGE), "fieldSelector": "status.phase=Running"}
-        if following:
-            asked["continue"] = following
-        url = f"{self._server.url}/api/v1{where}/pods?{urlencode(asked)}"
+    async def _page(self, plural: str, form: type[T], asked: Mapping[str, str]) -> _List[T]:
+        where = f"/namespaces/{quote(self.namespace)}" if self.namespace else ""
+        url = f"{self.server.url}/api/v1{where}/{plural}?{urlencode(asked)}"
         try:
-            headers = asking_json(self._server.account / "token")
-            body = await fetch(self._client, url, _BOUNDS, headers)
-            return msgspec.json.decode(body, type=_Pods)
+            headers = asking_json(self.server.account / "token")
+            body = await fetch(self.client, url, _BOUNDS, headers)
+            return msgspec.json.decode(body, type=_List[form])  # type: ignore[valid-type]
         except ScrapeError as error:
-            raise DiscoveryError(f"the API server {error}{_remedy(error)}") from None
+            raise DiscoveryError(f"the API server {error}{_remedy(error, plural)}") from None
         except msgspec.MsgspecError as error:
-            raise DiscoveryError(f"the API server's answer is no list of pods: {error}") from None
+            raise DiscoveryError(
+                f"the API server's answer is no list of {plural}: {error}"
+            ) from None
         except (OSError, ValueError) as error:
             raise DiscoveryError(f"no token of the service account: {error}") from None
 
 
-def _remedy(error: ScrapeError) -> str:
+def _remedy(error: ScrapeError, plural: str) -> str:
     if error.reason is Reason.STATUS and ("401" in str(error) or "403" in str(error)):
-        return ": the service account needs a role that may list pods; see docs/signals.md"
+        return f": the service account needs a role that may list {plural}; see docs/signals.md"
     return ""
 
 

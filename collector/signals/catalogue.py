@@ -9,6 +9,9 @@ from typing import Final
 
 from tailburn.collector.hops.conditions import Patterns
 
+ANY_PROCESS: Final = "process"
+"""The role of what every program may tell: it says nothing of who it is."""
+
 ROLES: Final = (
     "engine",
     "gateway",
@@ -19,6 +22,7 @@ ROLES: Final = (
     "host",
     "container",
     "tier",
+    ANY_PROCESS,
 )
 STEPS: Final = ("hop", "queue", "throughput", "KV cache", "interconnect")
 
@@ -76,6 +80,7 @@ class Made(StrEnum):
     VALUE = "value"
     PRODUCT = "product"  # the numbers in some labels, multiplied
     ITEMS = "items"  # how many names stand in a label, in the series of the highest value
+    ONE = "one"  # 1 where some labels are told: what counts stands in them
 
 
 @dataclass(frozen=True)

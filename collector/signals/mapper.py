@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tailburn.collector.signals.catalogue import (
+    ANY_PROCESS,
     Catalogue,
     Combine,
     Form,
@@ -124,7 +125,8 @@ class Mapper:
         for index in sorted({*found, *silent}):
             reading, source = readings[index], self._catalogue.source_of[index]
             # A name alone says who it is only where nobody else has it.
-            if index in found or not (source.with_ or source.without):
+            is_its_own = index in found or not (source.with_ or source.without)
+            if is_its_own and source.role != ANY_PROCESS:
                 mapped.sources.add(reading.source)
             if reading.signal in mapped.told:
                 continue
@@ -205,6 +207,8 @@ def _made(reading: Reading, given: Mapping[str, str]) -> float | None:
     if reading.made is Made.ITEMS:
         names = (name for label in reading.made_of for name in given.get(label, "").split(","))
         return float(sum(bool(name.strip()) for name in names))
+    if reading.made is Made.ONE and all(given.get(label) for label in reading.made_of):
+        return 1.0
     return None
 
 

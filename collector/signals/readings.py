@@ -21,6 +21,7 @@ _READING: Final = (
     "labels",
     "product_of",
     "items_of",
+    "told_in",
     "since",
     "until",
     "note",
@@ -115,13 +116,15 @@ def _where(value: Value) -> tuple[tuple[str, Patterns], ...]:
 
 
 def _made(value: Value, parts: Mapping[str, Value]) -> tuple[Made, tuple[str, ...]]:
-    if "product_of" in parts and "items_of" in parts:
-        value.fault("want product_of or items_of, not both")
-    if "product_of" in parts:
-        return Made.PRODUCT, parts["product_of"].texts()
-    if "items_of" in parts:
-        return Made.ITEMS, parts["items_of"].texts()
-    return Made.VALUE, ()
+    given = [name for name in _MADE if name in parts]
+    if len(given) > 1:
+        value.fault(f"want one of {', '.join(_MADE)}")
+    if not given:
+        return Made.VALUE, ()
+    return _MADE[given[0]], parts[given[0]].texts()
+
+
+_MADE: Final = {"product_of": Made.PRODUCT, "items_of": Made.ITEMS, "told_in": Made.ONE}
 
 
 def read_labels(value: Value) -> dict[str, LabelFrom]:

@@ -1,7 +1,7 @@
 """Changes of the fleet, as people and their pipelines told them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import delete, select
 
@@ -24,10 +24,17 @@ class Changes:
         with self._state.writing(shared=True) as session:
             row = session.scalar(select(ChangeRow).where(ChangeRow.key == change.key))
             if row is None:
-                row = _row(change)
+                row = _told(None, change)
                 session.add(row)
                 session.flush()
             return _change(row)
+
+    def put(self, changes: Iterable[Change]) -> None:
+        """Write them down as they are now, whether they are there or not."""
+        with self._state.writing(shared=True) as session:
+            for change in changes:
+                known = session.scalar(select(ChangeRow).where(ChangeRow.key == change.key))
+                session.add(_told(known, change))
 
     def all(
         self,
@@ -61,19 +68,14 @@ class Changes:
             session.execute(delete(ChangeRow).where(ChangeRow.at_ns < before_ns))
 
 
-def _row(change: Change) -> ChangeRow:
-    return ChangeRow(
-        key=change.key,
-        tenant=change.tenant,
-        at_ns=change.at_ns,
-        kind=str(change.kind),
-        what=change.what,
-        old=change.old,
-        new=change.new,
-        where=json.dumps(dict(change.where), ensure_ascii=False),
-        who=change.who,
-        link=change.link,
-    )
+def _told(known: ChangeRow | None, change: Change) -> ChangeRow:
+    """The row of a change as it is now."""
+    row = known or ChangeRow(key=change.key)
+    row.tenant, row.at_ns, row.kind = change.tenant, change.at_ns, str(change.kind)
+    row.what, row.old, row.new = change.what, change.old, change.new
+    row.where = json.dumps(dict(change.where), ensure_ascii=False)
+    row.who, row.link = change.who, change.link
+    return row
 
 
 def _change(row: ChangeRow) -> Change:

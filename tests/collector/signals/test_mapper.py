@@ -107,8 +107,26 @@ def test_queues_of_a_split_engine_are_parts() -> None:
 
 def test_a_number_that_stands_in_labels_is_read() -> None:
     text = 'vllm:cache_config_info{block_size="16",num_gpu_blocks="5943"} 1\n'
-    assert values(text) == {"kv_capacity_tokens gauge": 16 * 5943}
-    assert values('vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1\n') == {}
+    assert values(text)["kv_capacity_tokens gauge"] == 16 * 5943
+    unknown = values('vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1\n')
+    assert "kv_capacity_tokens gauge" not in unknown
+
+
+def test_what_stands_in_labels_alone_is_a_row_of_one_with_those_labels() -> None:
+    (driver,) = (
+        row
+        for row in rows('DCGM_FI_DEV_SM_CLOCK{gpu="0",DCGM_FI_DRIVER_VERSION="580.65.06"} 1980\n')
+        if row["name"] == "gpu_driver"
+    )
+    assert driver["value"] == 1.0
+    assert json.loads(driver["labels"])["driver"] == "580.65.06"
+    assert "gpu_driver gauge" not in values('DCGM_FI_DEV_SM_CLOCK{gpu="0"} 1980\n')
+
+
+def test_the_start_of_a_process_does_not_say_whose_it_is() -> None:
+    told = mapped("process_start_time_seconds 1796160068.07\nvllm:num_requests_waiting 1\n")
+    assert told.sources == {"vllm"}
+    assert told.told["process_start_seconds"].samples == 1
 
 
 def test_of_label_sets_that_stay_for_ever_the_newest_counts() -> None:
