@@ -86,6 +86,28 @@ def generate(
 
 
 @rules_app.command()
+def itself(
+    job: Annotated[
+        str, typer.Option("--job", help="The label `job` that its scrape has.")
+    ] = "tailburn",
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="A file of rules, a PrometheusRule object, a namespace."),
+    ] = Format.PROMETHEUS,
+) -> None:
+    """Write the rules by which a Prometheus looks at the service itself: down, stalled, silent.
+
+    TailburnWatchdog fires always, for a receiver outside that pages where it ends.
+
+    tailburn rules itself > tailburn-itself.rules.yaml
+    """
+    from tailburn.rules.formats import FORMATS
+    from tailburn.rules.watching import watching
+
+    sys.stdout.write(FORMATS[form]("tailburn-itself", (watching(job),)))
+
+
+@rules_app.command()
 def diff(
     old: Annotated[
         str, typer.Argument(metavar="OLD", help="Rules in use: a file, a folder, or -.")
