@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -19,10 +19,31 @@ _INTERVAL = re.compile(r"^(    interval: ).*$", re.M)
 class Program:
     """A server that answers on `url`."""
 
-    def __init__(self, url: str, process: "subprocess.Popen[bytes]", said: Path) -> None:
+    def __init__(self, url: str, arguments: Sequence[str], folder: Path) -> None:
+        """Not started yet; it runs in `folder`, and what it says is kept there."""
+        folder.mkdir(exist_ok=True)
         self.url = url
-        self._process = process
-        self._said = said
+        self._arguments = arguments
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with (self._folder / "said").open("ab") as said:
+            self._process = subprocess.Popen(
+                self._arguments, stdout=said, stderr=said, cwd=self._folder
+            )
+        self.wait_until_ready()
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
 
     def get(self, path: str, **parameters: str) -> Any:
         answer = httpx.get(self.url + path, params=parameters, timeout=30, trust_env=False)
@@ -33,7 +54,8 @@ class Program:
         until(self._is_ready, 60)
 
     def _is_ready(self) -> bool:
-        assert self._process.poll() is None, self._said.read_text()
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "said").read_text()
         try:
             return httpx.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
         except httpx.TransportError:
@@ -93,10 +115,9 @@ def alertmanager(program: str, folder: Path, config: Path) -> Iterator[Program]:
         f"--storage.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",
         "--cluster.listen-address=",
+        "--data.maintenance-interval=1s",  # what it remembers over a kill
     ]
-    with _running([program, *arguments], folder) as (process, said):
-        running = Program(f"http://127.0.0.1:{port}", process, said)
-        running.wait_until_ready()
+    with _running(Program(f"http://127.0.0.1:{port}", [program, *arguments], folder)) as running:
         yield running
 
 
@@ -163,9 +184,7 @@ def prometheus(
         f"--storage.tsdb.path={folder / 'tsdb'}",
         f"--web.listen-address=127.0.0.1:{port}",
     ]
-    with _running([program, *arguments], folder) as (process, said):
-        running = Prometheus(f"http://127.0.0.1:{port}", process, said)
-        running.wait_until_ready()
+    with _running(Prometheus(f"http://127.0.0.1:{port}", [program, *arguments], folder)) as running:
         yield running
 
 
@@ -179,16 +198,13 @@ def sped_up(rules: Path, folder: Path) -> Path:
     return folder
 
 
+P = TypeVar("P", bound=Program)
+
+
 @contextmanager
-def _running(
-    arguments: Sequence[str], folder: Path
-) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
-    folder.mkdir(exist_ok=True)
-    said = folder / "said"
-    with said.open("wb") as stream:
-        process = subprocess.Popen(arguments, stdout=stream, stderr=stream, cwd=folder)
+def _running(program: P) -> Iterator[P]:
     try:
-        yield process, said
+        program.start()
+        yield program
     finally:
-        process.terminate()
-        process.wait(30)
+        program.stop()

@@ -64,7 +64,7 @@ def postgres_engine(place: Postgres) -> Engine:
         max_overflow=MOST_OPEN - KEPT_OPEN,
         pool_timeout=BUSY_TIMEOUT_S,
         pool_pre_ping=True,  # a server that was away and is back costs no error
-        execution_options={"schema_translate_map": {SHARED_TABLES: place.shared or None}},
+        execution_options={"schema_translate_map": {SHARED_TABLES: place.shared or place.schema}},
     )
     shared = [schema for schema in (place.schema, place.shared) if schema]
     begins = {
