@@ -18,6 +18,7 @@ run: $(STAMPS)/installed
 	@exec $(BIN)/tailburn demo --store var/demo --afresh
 
 test: lint $(STAMPS)/programs/done $(STAMPS)/exporters
+	@$(BIN)/python -m tests.compiling
 	@$(PYTEST) -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-long: $(STAMPS)/dev $(STAMPS)/programs/done $(STAMPS)/exporters

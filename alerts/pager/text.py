@@ -15,6 +15,8 @@ from tailburn.engine.slo.burn import Severity
 MOST_TITLE: Final = 150
 MOST_NAME: Final = 60
 MOST_LINES: Final = 5
+MOST_TRACES: Final = 3
+_LINKS: Final = {"runbook": "Do", "dashboard": "See", "incident": "Incident"}
 _NS: Final = 1_000_000_000
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that are no text: control, format (right-to-left among them)."""
@@ -91,7 +93,7 @@ def title(told: Told) -> str:
 def text(told: Told) -> str:
     """Lines, the most important first."""
     lines = _over(told) if told.what is What.RESOLVE else _begun(told)
-    return "\n".join([*lines, *_links(told.links)])
+    return "\n".join([*lines, *_links(told.links, "dashboard", "incident")])
 
 
 def _over(told: Told) -> Iterator[str]:
@@ -104,12 +106,14 @@ def _begun(told: Told) -> Iterator[str]:
     yield f"Since {_clock(told.began_ns)}: {clean(told.why, 300)}"
     yield _budget(told)
     yield f"Whose: {clean(told.says, 400) if told.says else 'not known'}"
+    yield from _links(told.links, "runbook")
     yield from _listed("Changed", told.changes, "nothing is known to have changed")
-    if told.traces:
-        yield "Slow: " + "; ".join(_trace(each) for each in told.traces[:3])
+    for trace in told.traces[:MOST_TRACES]:
+        yield f"Slow: {trace.took_s:.2f} s {clean(trace.link, 500) or clean(trace.trace_id)}"
     if told.others:
         yield from _listed("Also", told.others, "")
-    yield f"Incident {told.number}"
+    if "incident" not in told.links:
+        yield f"Incident {told.number}"
 
 
 def _budget(told: Told) -> str:
@@ -131,15 +135,10 @@ def _listed(what: str, lines: Iterable[str], none: str) -> Iterator[str]:
         yield f"{what}: {len(found) - MOST_LINES} more"
 
 
-def _trace(trace: SlowTrace) -> str:
-    at = f" {trace.link}" if trace.link else ""
-    return f"{clean(trace.trace_id)} {trace.took_s:.2f} s{at}"
-
-
-def _links(links: Mapping[str, str]) -> Iterator[str]:
-    names = {"runbook": "Do", "dashboard": "See", "incident": "Incident"}
-    for name, url in links.items():
-        yield f"{names.get(name, clean(name))}: {clean(url, 500)}"
+def _links(links: Mapping[str, str], *wanted: str) -> Iterator[str]:
+    for name in wanted:
+        if name in links:
+            yield f"{_LINKS[name]}: {clean(links[name], 500)}"
 
 
 def _place(where: Mapping[str, str]) -> str:
