@@ -35,8 +35,8 @@ def judged(text: str, folder: Path, promtool: str) -> str:
     return "" if ended.returncode == 0 else ended.stdout + ended.stderr
 
 
-QUICKLY = {"batch": BATCH, "capped": CAPPED, "vllm": ENGINES["vllm"], "queries": QUERIES}
-AT_LENGTH = {"chat": CHAT} | {name: text for name, text in ENGINES.items() if name != "vllm"}
+QUICKLY = {"batch": BATCH, "capped": CAPPED, "queries": QUERIES}
+AT_LENGTH = {"chat": CHAT} | ENGINES
 
 
 @pytest.mark.parametrize("text", QUICKLY.values(), ids=QUICKLY)
