@@ -99,7 +99,7 @@ def itself(
 
     TailburnWatchdog fires always, for a receiver outside that pages where it ends.
 
-    tailburn rules itself > tailburn-itself.rules.yaml
+    tailburn rules itself --job tailburn
     """
     from tailburn.rules.formats import FORMATS
     from tailburn.rules.watching import watching
