@@ -13,9 +13,10 @@ import pyarrow as pa
 from sqlalchemy.exc import DBAPIError
 
 from tailburn.app.answers.changes import in_words
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.sightings.moves import MERGED_NS
 from tailburn.engine.sightings.rollouts import LOOKED_BACK_NS, Rollout, merged
-from tailburn.engine.sightings.sightings import MINUTE_NS, Sighting, by_minute
+from tailburn.engine.sightings.sightings import Sighting, by_minute
 from tailburn.engine.sightings.watched import (
     SIGNALS_READ,
     Watched,

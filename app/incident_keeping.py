@@ -54,8 +54,7 @@ class IncidentKeeping:
         place_of = places_of(slos)
         self.incidents = Incidents(database, pairing.holder if pairing else None)
         self._database = database
-        self._is_paired = pairing is not None
-        self._leads = pairing.leads if pairing else _alone
+        self._pairing = pairing
         self.deliveries = Deliveries(database)
         self.silences = Silences(database)
         self.changes = Changes(database)
@@ -83,11 +82,11 @@ class IncidentKeeping:
 
     def leads(self) -> bool:
         """Whether this service tells people, and no other does."""
-        return self._leads()
+        return self._pairing is None or self._pairing.leads()
 
     def services(self) -> Sequence[Service]:
         """Those of which one tells people; none where there is no other."""
-        return services(self._database) if self._is_paired else []
+        return services(self._database) if self._pairing else []
 
     def act(self, number: int, act: Act) -> Incident | None:
         """Write down what a person does; None where there is no such incident.
@@ -149,10 +148,6 @@ class IncidentKeeping:
                 self._is_failing = True
             else:
                 self._is_failing = False
-
-
-def _alone() -> bool:
-    return True
 
 
 def _log(step: Step) -> None:

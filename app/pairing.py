@@ -118,5 +118,4 @@ def pairing_of(
 
 def _tell(is_leading: bool, standing: Standing) -> None:
     told = "tells people from now on" if is_leading else "stands by: another tells people"
-    share = f"{100 * standing.covered_ratio:.0f} %"
-    log.warning("this service %s; its store has %s of the last 24 h", told, share)
+    log.warning("this service %s; %s", told, standing.has)

@@ -45,10 +45,15 @@ class Change:
         """The same for what is told twice: 32 hex digits."""
         if self.told_as:
             return self.told_as
-        told = [self.tenant, self.at_ns, self.kind, self.what, self.old, self.new]
-        text = json.dumps([*told, sorted(self.where.items())], ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        told = (self.tenant, self.at_ns, self.kind, self.what, self.old, self.new)
+        return key_of(*told, sorted(self.where.items()))
 
     def touches(self, where: Mapping[str, str]) -> bool:
         """Whether it touches what has these dimensions."""
         return all(where.get(name, value) == value for name, value in self.where.items())
+
+
+def key_of(*parts: object) -> str:
+    """The key of a change that these parts tell from all others: 32 hex digits."""
+    text = json.dumps(parts, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -58,15 +58,16 @@ def body(alerts: Iterable[Sent], now_unix_ns: int) -> list[dict[str, Any]]:
         {
             "labels": {name: value for name, value in alert.labels.items() if value},
             "annotations": {name: value for name, value in alert.annotations.items() if value},
-            "startsAt": _rfc3339(alert.starts_unix_ns),
-            "endsAt": _rfc3339(alert.ends_unix_ns or now_unix_ns + LASTS_NS),
+            "startsAt": rfc3339(alert.starts_unix_ns),
+            "endsAt": rfc3339(alert.ends_unix_ns or now_unix_ns + LASTS_NS),
             "generatorURL": alert.generator_url,
         }
         for alert in alerts
     ]
 
 
-def _rfc3339(ns: int) -> str:
+def rfc3339(ns: int) -> str:
+    """A time of the wall clock as its API has it, to the millisecond."""
     seconds, rest = divmod(ns, 1_000_000_000)
     at = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{at}.{rest // 1_000_000:03d}Z"

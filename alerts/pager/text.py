@@ -98,12 +98,12 @@ def text(told: Told) -> str:
 
 def _over(told: Told) -> Iterator[str]:
     lasted_s = (told.at_ns - told.began_ns) / _NS
-    yield f"Over after {_about(lasted_s)}; it began at {_clock(told.began_ns)}."
+    yield f"Over after {_about(lasted_s)}; it began at {clock(told.began_ns)}."
     yield _budget(told)
 
 
 def _begun(told: Told) -> Iterator[str]:
-    yield f"Since {_clock(told.began_ns)}: {clean(told.why, 300)}"
+    yield f"Since {clock(told.began_ns)}: {clean(told.why, 300)}"
     yield _budget(told)
     yield f"Whose: {clean(told.says, 400) if told.says else 'not known'}"
     yield from _links(told.links, "runbook")
@@ -158,5 +158,6 @@ def _about(seconds: float) -> str:
     raise AssertionError("seconds are the last step")
 
 
-def _clock(ns: int) -> str:
+def clock(ns: int) -> str:
+    """A time as pages have it: `03:00 UTC, 3 Dec`."""
     return datetime.fromtimestamp(ns / _NS, UTC).strftime("%H:%M UTC, %-d %b")

@@ -7,9 +7,10 @@ Alertmanager knows no acknowledgement. People, and karma, make a silence whose c
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from tailburn.alerts.pager.alertmanager import rfc3339
 from tailburn.alerts.pager.http import Api
 from tailburn.alerts.pager.page import DeliveryError
 from tailburn.alerts.pager.text import clean
@@ -91,8 +92,8 @@ class TheirSilences:
         }  # fmt: skip
         body = {
             "matchers": [_equal(name, value) for name, value in labels.items()],
-            "startsAt": _rfc3339(now_unix_ns),
-            "endsAt": _rfc3339(ends_unix_ns),
+            "startsAt": rfc3339(now_unix_ns),
+            "endsAt": rfc3339(ends_unix_ns),
             "createdBy": who or "tailburn",
             "comment": f"{_OURS}, incident {number}",
         }  # fmt: skip
@@ -131,10 +132,6 @@ def _theirs(said: Mapping[str, Any]) -> Theirs:
 
 def _equal(name: str, value: str) -> dict[str, Any]:
     return {"name": name, "value": value, "isRegex": False, "isEqual": True}
-
-
-def _rfc3339(ns: int) -> str:
-    return datetime.fromtimestamp(ns / _NS, UTC).isoformat()
 
 
 def _unix_ns(text: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tailburn.engine.store.state.lease import LASTS_S, Service
+from tailburn.engine.store.state.lease import Service
 
 
 def pair_rows(services: Sequence[Service]) -> list[dict[str, Any]]:
@@ -25,4 +25,4 @@ def pair_rows(services: Sequence[Service]) -> list[dict[str, Any]]:
 def _state(service: Service) -> str:
     if service.term is not None:
         return "tells people"
-    return "stands by" if service.silent_s < LASTS_S else "silent"
+    return "stands by" if service.stands_by else "silent"

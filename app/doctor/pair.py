@@ -7,7 +7,7 @@ from tailburn.app.doctor.finding import Finding, State
 from tailburn.app.errors import UserError
 from tailburn.app.settings import Settings
 from tailburn.app.state import known_state
-from tailburn.engine.store.state.lease import LASTS_S, services
+from tailburn.engine.store.state.lease import services
 
 _SUBJECT: Final = "pair"
 _START: Final = "start a service with this setting and a store of its own"
@@ -23,20 +23,14 @@ def pair(settings: Settings) -> Iterator[Finding]:
     except UserError:
         return
     leading = [one for one in found if one.term is not None]
-    standing_by = [one for one in found if one.term is None and one.silent_s < LASTS_S]
+    standing_by = [one for one in found if one.stands_by]
     if not leading:
         yield Finding(_SUBJECT, State.BAD, f"{settings.pair}: no service tells people", _START)
         return
     (leader,) = leading
-    seen = f"{leader.standing.name} tells people, {_has(leader.standing.covered_ratio)}"
+    seen = f"{leader.standing.name} tells people, {leader.standing.has}"
     if not standing_by:
         yield Finding(_SUBJECT, State.WARN, f"{seen}; none stands by", _START)
         return
-    others = ", ".join(
-        f"{one.standing.name} stands by, {_has(one.standing.covered_ratio)}" for one in standing_by
-    )
+    others = ", ".join(f"{one.standing.name} stands by, {one.standing.has}" for one in standing_by)
     yield Finding(_SUBJECT, State.OK, f"{seen}; {others}")
-
-
-def _has(ratio: float) -> str:
-    return f"its store has {100 * ratio:.0f} % of the last 24 h"

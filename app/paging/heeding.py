@@ -8,23 +8,23 @@ by nobody there, until it is over or gets worse.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from tailburn.alerts.incidents.acting import Act, Action, ActionError
+from tailburn.alerts.pager.text import clock
 from tailburn.alerts.silences.matching import INCIDENT_LABEL
 from tailburn.alerts.silences.theirs import Theirs, TheirSilences
 from tailburn.app.incident_keeping import IncidentKeeping
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.incidents import Incident, Life
 from tailburn.engine.silences import Silence
 
 log = logging.getLogger(__name__)
 
-_MINUTE_NS: Final = 60_000_000_000
-LOOKS_NS: Final = _MINUTE_NS // 4
-ACK_LASTS_NS: Final = 60 * _MINUTE_NS
+LOOKS_NS: Final = MINUTE_NS // 4
+ACK_LASTS_NS: Final = 60 * MINUTE_NS
 """So long an acknowledgement holds there that is not renewed: a service that dies mutes nobody."""
-_RENEWED_NS: Final = 10 * _MINUTE_NS
+_RENEWED_NS: Final = 10 * MINUTE_NS
 _HANDLED: Final = (Life.ACKNOWLEDGED, Life.MITIGATED)
 
 
@@ -59,22 +59,19 @@ class Heeding:
                 if incident is None or one.is_ours:
                     continue
                 if one.is_ack:
-                    self._act(incident, Action.ACK, one)
+                    if incident.life is Life.OPEN:
+                        self._act(number, Action.ACK, one.who, f"in Alertmanager: {one.why}")
                 elif (origin := self._origin(one, number)) not in known:
                     self.keeping.silences.add(_mirrored(one, number, origin))
-                    self._act(incident, Action.NOTE, one)
+                    until = clock(one.ends_unix_ns)
+                    text = f"silenced in Alertmanager until {until}: {one.why}"
+                    self._act(number, Action.NOTE, one.who, text)
 
-    def _act(self, incident: Incident, action: Action, one: Theirs) -> None:
-        if action is Action.ACK and incident.life is not Life.OPEN:
-            return
-        text = f"in Alertmanager: {one.why}"
-        if action is Action.NOTE:
-            ends = datetime.fromtimestamp(one.ends_unix_ns / 1e9, UTC)
-            text = f"silenced in Alertmanager until {ends:%H:%M UTC, %-d %b}: {one.why}"
+    def _act(self, number: int, action: Action, who: str, text: str) -> None:
         try:
-            self.keeping.act(incident.id or 0, Act(action, one.who, self.now_ns(), text))
+            self.keeping.act(number, Act(action, who, self.now_ns(), text))
         except ActionError as error:  # somebody was quicker
-            log.info("incident %d: %s", incident.id, error)
+            log.info("incident %d: %s", number, error)
 
     def _let_end(self, active: Mapping[str, Theirs], wall_ns: int) -> None:
         """What ended there ends here, and what lasts longer there lasts longer here."""

@@ -4,7 +4,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import typer
 from tailburn.alerts.pager.alertmanager import Alertmanager, Sent
 from tailburn.alerts.pager.http import TIMEOUT_S
 from tailburn.alerts.pager.page import Channel, DeliveryError, Page
+from tailburn.alerts.pager.text import clock
 from tailburn.app.errors import UserError
 from tailburn.app.paging.channels import People, people_of
 from tailburn.app.settings_sources import load_settings
@@ -120,8 +120,7 @@ def _where_to(one: Alertmanager) -> Tried:
 
 
 def _text(now_ns: int) -> str:
-    at = datetime.fromtimestamp(now_ns / _NS, UTC).strftime("%H:%M UTC, %-d %b")
-    return f"Sent by `tailburn page test` at {at}. There is nothing to do."
+    return f"Sent by `tailburn page test` at {clock(now_ns)}. There is nothing to do."
 
 
 def _table(found: Sequence[Tried]) -> Any:

@@ -1,6 +1,5 @@
 """Events of Kubernetes that tell of a change: scaling, and pods that are ended or fall over."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tailburn.engine.changes import Change, Kind
+from tailburn.engine.changes import Change, Kind, key_of
 
 TOLD_BY: Final = "kubernetes"
 _MOST: Final = 256
@@ -61,7 +60,6 @@ def changes_of(events: Iterable[Event], tenant: str) -> Iterator[Change]:
             continue
         thing = event.involvedObject
         old, new = _sizes(event.message) if kind is Kind.SCALE else ("", event.reason)
-        key = hashlib.sha256(f"{TOLD_BY} {event.metadata.uid}".encode()).hexdigest()[:32]
         yield Change(
             at_ns=at_ns,
             kind=kind,
@@ -71,7 +69,7 @@ def changes_of(events: Iterable[Event], tenant: str) -> Iterator[Change]:
             where=_where(thing),
             who=TOLD_BY,
             tenant=tenant,
-            told_as=key,
+            told_as=key_of(TOLD_BY, event.metadata.uid),
         )
 
 

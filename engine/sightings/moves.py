@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tailburn.engine.changes import Kind
-from tailburn.engine.sightings.sightings import MINUTE_NS, Dimensions, Sighting, Thing
+from tailburn.engine.evaluation.windows import MINUTE_NS
+from tailburn.engine.sightings.sightings import Dimensions, Sighting, Thing
 from tailburn.engine.sightings.signals import FREE
 
 LIVE_NS: Final = 2 * MINUTE_NS

@@ -13,9 +13,10 @@ from typing import Final
 import pyarrow as pa
 
 from tailburn.engine.changes import Kind
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.gauges import RUNNING, WAITING
 from tailburn.engine.sightings.moves import Move
-from tailburn.engine.sightings.sightings import MINUTE_NS, Sighting, Thing, cut
+from tailburn.engine.sightings.sightings import Sighting, Thing, cut
 from tailburn.engine.sightings.signals import rows_of
 
 ABSENT_NS: Final = 5 * MINUTE_NS

@@ -1,13 +1,11 @@
 """Moves that belong together are one change: a rolling deploy, and not each of its replicas."""
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tailburn.engine.changes import Change, Kind
+from tailburn.engine.changes import Change, Kind, key_of
 from tailburn.engine.sightings.moves import MERGED_NS, Move, order_of
 
 MOST_VALUES: Final = 512
@@ -91,7 +89,7 @@ def _are_too_many(changes: Sequence[Rollout], at_ns: int) -> bool:
 def _begun(move: Move) -> Rollout:
     thing = move.thing
     return Rollout(
-        key=_key(thing.tenant, thing.kind, thing.what, move.new, move.at_ns),
+        key=key_of(TELEMETRY, thing.tenant, thing.kind, thing.what, move.new, move.at_ns),
         tenant=thing.tenant,
         kind=thing.kind,
         what=thing.what,
@@ -101,11 +99,6 @@ def _begun(move: Move) -> Rollout:
         new=move.new,
         where=_where({}, move),
     )
-
-
-def _key(*parts: object) -> str:
-    text = json.dumps([TELEMETRY, *parts], ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _grown(change: Rollout, move: Move) -> Rollout:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tailburn.engine.changes import Kind
+from tailburn.engine.evaluation.windows import MINUTE_NS
 
-MINUTE_NS: Final = 60_000_000_000
 LONGEST_VALUE: Final = 128
 """Characters of a version, a setting or a name; the rest is cut."""
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine.changes import Kind
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.sightings.sightings import (
-    MINUTE_NS,
     Dimensions,
     Sighting,
     Thing,

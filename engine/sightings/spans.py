@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailburn.engine.changes import Kind
-from tailburn.engine.sightings.sightings import MINUTE_NS, Sighting, Thing, cut, dimensions
+from tailburn.engine.evaluation.windows import MINUTE_NS
+from tailburn.engine.sightings.sightings import Sighting, Thing, cut, dimensions
 
 COLUMNS: Final = ("received_ns", "tenant", "service", "hop", "resource")
 """What is read of SPANS."""

@@ -69,11 +69,7 @@ N1 = Scenario(
 )
 
 
-def _drift(site: Site, knob: str, factor: float) -> tuple[Change, ...]:
-    return _drifting(knob, factor, site.start_ns, site.end_ns)
-
-
-def _drifting(knob: str, factor: float, start_ns: int, end_ns: int) -> tuple[Change, ...]:
+def _drift(knob: str, factor: float, start_ns: int, end_ns: int) -> tuple[Change, ...]:
     """A factor that grows over the first half of the time, step by step, and stays."""
     steps = 10
     half = (end_ns - start_ns) // 2
@@ -93,14 +89,15 @@ def _every_day(knob: str, factor: float) -> Shape:
         changes: list[Change] = []
         for day_ns in range(0, until_ns, 24 * HOUR_NS):
             start = day_ns + int(draw.integers(24)) * HOUR_NS
-            changes += _drifting(knob, factor, start, start + HOUR_NS)
+            changes += _drift(knob, factor, start, start + HOUR_NS)
         return tuple(change for change in changes if change.end_ns <= until_ns)
 
     return shape
 
 
 def _longer_prompts(site: Site) -> Broken:
-    return Broken(changes=_drift(site, "prompt_factor", site.by(1.5, 2.0, PROMPTS_GROW)))
+    factor = site.by(1.5, 2.0, PROMPTS_GROW)
+    return Broken(changes=_drift("prompt_factor", factor, site.start_ns, site.end_ns))
 
 
 N2 = Scenario(
@@ -130,7 +127,8 @@ N2 = Scenario(
 
 
 def _longer_outputs(site: Site) -> Broken:
-    return Broken(changes=_drift(site, "output_factor", site.by(2.0, 3.0, ANSWERS_GROW)))
+    factor = site.by(2.0, 3.0, ANSWERS_GROW)
+    return Broken(changes=_drift("output_factor", factor, site.start_ns, site.end_ns))
 
 
 N3 = Scenario(

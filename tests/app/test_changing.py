@@ -7,7 +7,7 @@ import pytest
 
 from tailburn.app.changing import DELAY_NS, Changing
 from tailburn.engine.changes import Change
-from tailburn.engine.sightings.sightings import MINUTE_NS
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.store.api import LogRange
 from tailburn.engine.store.parquet import ParquetStore
 from tailburn.engine.store.state.changes import Changes

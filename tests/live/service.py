@@ -110,6 +110,12 @@ class Service:
         found: list[dict[str, Any]] = answer.json()
         return found
 
+    def act(self, incident: int, action: str) -> None:
+        """What ada does to an incident."""
+        url = f"{self.web}/api/incidents/{incident}/{action}"
+        answer = httpx.post(url, json={"who": "ada"}, trust_env=False, verify=self._verify)
+        assert answer.status_code == 200, answer.text
+
     def totals(self) -> dict[str, int]:
         """The balance over all resources, which must add up in each."""
         totals: dict[str, int] = {}

@@ -43,11 +43,6 @@ class Told:
     def pages(self) -> list[dict[str, Any]]:
         return [page for page in self.directly.told if page["severity"] == "page"]
 
-    def act(self, number: int, action: str) -> None:
-        url = f"{self.service.web}/api/incidents/{number}/{action}"
-        answer = httpx.post(url, json={"who": "ada"}, trust_env=False)
-        assert answer.status_code == 200, answer.text
-
     def happened(self, what: str) -> list[str]:
         """The lines of the first incident's timeline that are of a kind."""
         (incident,) = self.incidents()
@@ -100,8 +95,8 @@ def test_one_page_tells_what_burns_over_a_kill_and_one_resolve_that_it_is_over(
     told.service.kill()
     told.service.start()
     (incident,) = told.incidents()
-    told.act(incident["id"], "ack")
-    told.act(incident["id"], "resolve")
+    told.service.act(incident["id"], "ack")
+    told.service.act(incident["id"], "resolve")
     until(lambda: len(told.pages) > 1, 60)
     assert [page["what"] for page in told.pages] == ["trigger", "resolve"]
     assert len({page["key"] for page in told.pages}) == 1
@@ -128,7 +123,7 @@ def test_a_kill_between_sending_and_noting_it_repeats_the_same_message_and_no_ot
         until(partial(_more_than, kills, number), 120)
         told.service.start()
     until(lambda: len(told.pages) == wanted + 1, 120)
-    told.act(told.incidents()[0]["id"], "resolve")
+    told.service.act(told.incidents()[0]["id"], "resolve")
     until(lambda: told.pages[-1]["what"] == "resolve", 60)
     assert [page["what"] for page in told.pages] == ["trigger"] * (wanted + 1) + ["resolve"]
     begun = told.pages[:-1]
@@ -155,7 +150,7 @@ def test_silences_and_acknowledgements_go_both_ways(told: Told) -> None:
     assert told.incidents()[0]["owner"] == "bob"
     until(lambda: "ACK! in tailburn, incident 1" in _silenced(told.alertmanager))
 
-    told.act(incident["id"], "resolve")
+    told.service.act(incident["id"], "resolve")
     until(lambda: "ACK! in tailburn, incident 1" not in _silenced(told.alertmanager))
     assert [page["what"] for page in told.pages] == ["trigger", "resolve"]
 
@@ -163,9 +158,9 @@ def test_silences_and_acknowledgements_go_both_ways(told: Told) -> None:
 def test_what_is_acknowledged_here_is_over_there_once_it_is_over(told: Told) -> None:
     until(lambda: any(_firing(sent) for sent in told.through.told), 120)
     (incident,) = told.incidents()
-    told.act(incident["id"], "ack")
+    told.service.act(incident["id"], "ack")
     until(lambda: _silenced(told.alertmanager) == ["ACK! in tailburn, incident 1"])
-    told.act(incident["id"], "resolve")
+    told.service.act(incident["id"], "resolve")
     until(lambda: not _firing(told.through.told[-1]), 60)
     assert _silenced(told.alertmanager) == []
 

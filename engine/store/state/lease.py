@@ -35,6 +35,11 @@ class Standing:
     evaluated_ns: int | None
     covered_ratio: float
 
+    @property
+    def has(self) -> str:
+        """How complete its store is, in words."""
+        return f"its store has {100 * self.covered_ratio:.0f} % of the last 24 h"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -45,6 +50,10 @@ class Service:
     began_unix_ns: int
     silent_s: float
     term: int | None
+
+    @property
+    def stands_by(self) -> bool:
+        return self.term is None and self.silent_s < LASTS_S
 
 
 class Lease:

@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from tailburn.engine.changes import Kind
+from tailburn.engine.evaluation.windows import MINUTE_NS
 from tailburn.engine.schema import SIGNALS, SPANS
 from tailburn.engine.sightings.rollouts import Rollout, merged
-from tailburn.engine.sightings.sightings import MINUTE_NS, Sighting, Thing
+from tailburn.engine.sightings.sightings import Sighting, Thing
 from tailburn.engine.sightings.watched import Watched, after_minute
 from tests.app.rows import make_rows
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailburn.engine.sightings.sightings import MINUTE_NS, Sighting
+from tailburn.engine.evaluation.windows import MINUTE_NS
+from tailburn.engine.sightings.sightings import Sighting
 from tailburn.engine.sightings.spans import seen_in_spans
 from tailburn.engine.sightings.watched import after_minute
 from tests.engine.sightings.seen import VLLM, Watch, at, seen, spans, watch
