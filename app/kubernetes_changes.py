@@ -45,9 +45,10 @@ class KubernetesWatch:
         try:
             listed = await self.asking.every("events", Event)
             found = {change.key: change for change in changes_of(listed, self.tenant)}
-            if new := [found[key] for key in found.keys() - self._known if self.leads()]:
-                await asyncio.to_thread(self.changes.put, new)
-            self._known = frozenset(found)
+            if self.leads():
+                if new := [found[key] for key in found.keys() - self._known]:
+                    await asyncio.to_thread(self.changes.put, new)
+                self._known = frozenset(found)
         except (DiscoveryError, DBAPIError) as error:
             self._say(reason_of(error) if isinstance(error, DBAPIError) else str(error))
         except Exception:

@@ -37,14 +37,16 @@ def changes(tmp_path: Path) -> Changes:
     return Changes(open_state(state_path(tmp_path)))
 
 
-def look(changes: Changes, folder: Path, *answers: Answer, leads: bool = True) -> list[str]:
+def look(
+    changes: Changes, folder: Path, *answers: Answer, leads: Callable[[], bool] = lambda: True
+) -> list[str]:
     """What the changes name after so many looks."""
 
     async def run() -> None:
         left = list(answers)
         async with client_of(lambda request: left[0](request)) as client:
             asking = Asking(ApiServer("https://10.96.0.1:443", folder), client, "serving")
-            watch = KubernetesWatch(asking, "acme", changes, lambda: leads)
+            watch = KubernetesWatch(asking, "acme", changes, leads)
             while left:
                 await watch.step()
                 left.pop(0)
@@ -63,7 +65,16 @@ def test_each_event_is_noted_once(changes: Changes, tmp_path: Path) -> None:
 
 
 def test_who_stands_by_notes_nothing(changes: Changes, tmp_path: Path) -> None:
-    assert look(changes, tmp_path, listed(event("a")), leads=False) == []
+    assert look(changes, tmp_path, listed(event("a")), leads=lambda: False) == []
+
+
+def test_who_takes_over_notes_what_happened_while_nobody_did(
+    changes: Changes, tmp_path: Path
+) -> None:
+    events = listed(event("a"))
+    turns = iter([False, True])
+    found = look(changes, tmp_path, events, events, leads=lambda: next(turns))
+    assert found == ["Pod serving/vllm-0"]
 
 
 def test_an_api_server_that_refuses_or_is_odd_is_said_and_asked_again(
