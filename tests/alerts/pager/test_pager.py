@@ -99,6 +99,22 @@ def test_what_did_not_get_through_is_tried_again_with_the_same_words(state: Stat
     assert receiver.pages == [word(first)]
 
 
+def test_who_lost_the_lease_while_it_was_worded_sends_nothing_and_leaves_it_due(
+    state: State,
+) -> None:
+    receiver, leading = Receiver(), [True]
+
+    def slow(delivery: Delivery) -> Page:
+        leading.clear()
+        return word(delivery)
+
+    one = Pager(receiver, Deliveries(state), slow, lambda: 61 * S, leads=lambda: bool(leading))
+    assert one.step(100 * S) == 0
+    first, _ = Deliveries(state).of(1)
+    assert receiver.pages == [] and (first.tries, first.due_unix_ns) == (0, 100 * S)
+    assert pager(state, receiver).step(101 * S) == 1, "whoever has it now"
+
+
 def test_a_receiver_that_asks_to_wait_is_waited_for(state: State) -> None:
     receiver = Receiver(trouble=DeliveryError("pager: 429", retry_after_s=120.0))
     pager(state, receiver).step(100 * S)
